@@ -293,8 +293,8 @@ OPTIMIZER = (
     Fault(
         "a choice of None is a gap in a table",
         "optimizer/conversion.py",
-        "is_missing(value) and parameters[name].locate(value) is None",
-        "is_missing(value)",
+        "gaps = {name for name in empty if parameters[name].locate(cells[name]) is None}",
+        "gaps = empty",
         ("optimizer/test_spaces_by_ask_and_tell.py",),
     ),
     Fault(
