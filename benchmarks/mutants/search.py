@@ -6,6 +6,7 @@ __all__ = ["SEARCH"]
 
 ASCENT = ("search/maximizers/test_ascent.py",)
 BOX = ("search/maximizers/test_box.py",)
+RESTARTS = ("search/test_restarts.py",)
 DESIGNER = ("search/test_designer.py",)
 LAW = ("search/test_law.py",)
 PARTS = ("conformance/test_parts.py",)
@@ -293,6 +294,41 @@ SEARCH = (
         "has_untried_rows = candidates.n_arms is not None and posteriors.is_plain",
         "has_untried_rows = candidates.n_arms is not None",
         ("search/test_perturbations.py",),
+    ),
+    Fault(
+        "a restart knows all trials",
+        "search/designer.py",
+        "if first <= e.number < first + LENGTH)",
+        "if e.number < first + LENGTH)",
+        RESTARTS,
+    ),
+    Fault(
+        "whether there is a restart depends on its own trials",
+        "search/designer.py",
+        "if len(before) < len(self.history.finished):",
+        "if False:",
+        RESTARTS,
+    ),
+    Fault(
+        "trials from before a restart that end late are not seen",
+        "search/designer.py",
+        "key = first, len(before), space",
+        "key = first, space",
+        RESTARTS,
+    ),
+    Fault(
+        "a search that knows its space begins anew",
+        "search/restarts.py",
+        ".mean()) > UNKNOWN",
+        ".mean()) > 0.0",
+        RESTARTS,
+    ),
+    Fault(
+        "grids begin anew",
+        "search/restarts.py",
+        "space.is_conditional or space.is_discrete or",
+        "space.is_conditional or",
+        RESTARTS,
     ),
     Fault(
         "wide steps are no wider than others",

@@ -64,9 +64,9 @@ class Optimizer(Readings):
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
             continued, and the other arguments must be those it was made with (`Optimizer.open` takes them from it).
             Omitted values of `seed`, `beta` and `n_startup_trials` are the file's; the last two may be changed.
-        perturbations: whether some asks, with decreasing frequency, search for a better basin: in a box by a random
-            change of one parameter of the best point or by a larger beta, in pools and grids of noisy values among
-            points without one (see `bkbopt.search.perturbations`). Only with `fit=True`.
+        perturbations: whether some asks, fewer and fewer, search for a better basin: in a box by a random change of one
+            parameter of the best point, a larger beta, or a new search of 60 trials, in pools and grids of noisy values
+            among points without one (`search.perturbations`, `search.restarts`). Only with `fit=True`.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is invalid.

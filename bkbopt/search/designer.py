@@ -12,6 +12,8 @@ Three kinds of suggestion:
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
   smaller beta (see `choosing.width_of`);
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
+
+In a *restart* the three are those of a designer that knows the trials of the restart only; see `restarts.py`.
 """
 
 import itertools
@@ -28,6 +30,7 @@ from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
+from bkbopt.search.restarts import LENGTH, can_begin_anew, first_of, is_little_known, seed_of
 from bkbopt.search.startup import startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
@@ -66,6 +69,8 @@ class Designer:
         self.history = History(problem)
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
+        #: The designer of a restart, or None where there is none, and what that follows from.
+        self._restarted: tuple[object, Designer | None] = None, None
         self.candidates = CandidateSets(self.history)
 
     @property
@@ -75,6 +80,7 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Set another space or pool for later suggestions; all trials are kept."""
+        self._restarted = None, None
         self.candidates.forget()
         if self.history.set_problem(problem):
             self._models = {}
@@ -197,8 +203,43 @@ class Designer:
                 choice = self._start_up(request)
             else:
                 with small_work():
+                    if (found := self._suggest_anew(request)) is not None:
+                        return found
                     choice, diagnostics = self._search(models, request, diagnostics)
         return Suggestion(request.number, choice.point, choice.index, diagnostics)
+
+    # -- restarts ----------------------------------------------------------------------------------------------------
+
+    def _suggest_anew(self, request: Request) -> Suggestion | None:
+        """The suggestion of a restart, whose own trials have the numbers 1, 2, ...; None for other trials."""
+        first, space = first_of(request.number), request.space
+        if first is None or space is None or not can_begin_anew(self.options, self.history, request):
+            return None
+        restarted = self._restart(first, space)
+        if restarted is None:
+            return None
+        own = (e for e in self.history.finished if first <= e.number < first + LENGTH)
+        restarted.update(replace(e, number=e.number - first + 1) for e in own)
+        seed, attempt = request.entropy
+        anew = replace(request, number=request.number - first + 1, entropy=(seed_of(seed, first), attempt))
+        found = restarted._suggest(anew, False)
+        diagnostics = replace(found.diagnostics, trial=request.number, n_values=self.history.n_complete)
+        return replace(found, number=request.number, diagnostics=replace(diagnostics, confidence_gap=None))
+
+    def _restart(self, first: int, space: Space) -> "Designer | None":
+        """The designer of the restart that begins with trial `first`; None if the trials before it suffice."""
+        before = [e for e in self.history.finished if e.number < first]
+        key = first, len(before), space
+        if self._restarted[0] != key:
+            earlier = self
+            if len(before) < len(self.history.finished):
+                earlier = Designer(self.problem, self.options, self.seed)
+                earlier.update(before)
+            options, restarted = replace(self.options, restarts=False), None
+            if earlier.has_values and is_little_known(earlier.models, earlier.history, space):
+                restarted = Designer(self.problem, options, seed_of(self.seed, first))
+            self._restarted = key, restarted
+        return self._restarted[1]
 
     # -- models ------------------------------------------------------------------------------------------------------
 

@@ -108,6 +108,17 @@ class Models:
         """Whether every objective has a model."""
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is a single objective and no constraint."""
+        return len(self.objectives) == 1 and not self._limits_in_use
+
+    @property
+    def _limits_in_use(self) -> list[Quantity]:
+        """The constraints that have a model, failing among them."""
+        limits = [quantity for quantity in self.constraints.values() if quantity.ready]
+        return [*limits, self.failing] if self.failing is not None and self._failing_limits else limits
+
     def posteriors(self, pending: Tensor, n_arms: int | None, *, width: float = 1.0) -> "Posteriors":
         """All posteriors with `pending (p, d)` counted as if evaluated at their means.
 
@@ -123,17 +134,13 @@ class Models:
         greedy = width == 0.0
         # Only the means of constraints matter then, which do not change, and beta is zero.
         counted = pending[:0] if greedy else pending
-        limits = [quantity for quantity in self.constraints.values() if quantity.ready]
-        if self._failing_limits:
-            assert self.failing is not None
-            limits.append(self.failing)
         arms = self.history.problem.arms
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
         return Posteriors(
             models=tuple(quantity.model(pending) for quantity in self.objectives),
             contexts=contexts,
             betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
-            constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
+            constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in self._limits_in_use),
             pending=pending,
             known=known,
             is_greedy=greedy,

@@ -27,6 +27,7 @@ class Options:
         repeat_when_exhausted: whether points of a discrete set are proposed again when all have been proposed or have
             failed; otherwise `SpaceExhaustedError` is raised.
         perturbations: whether some suggestions are perturbations.
+        restarts: whether there are restarts too, see `restarts.py`.
     """
 
     models: ModelOptions
@@ -36,6 +37,7 @@ class Options:
     avoid_duplicates: bool = False
     repeat_when_exhausted: bool = False
     perturbations: bool = True
+    restarts: bool = True
 
     @property
     def surrogate(self) -> Surrogate:

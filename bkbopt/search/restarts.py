@@ -1,0 +1,79 @@
+"""Restarts: phases of a search whose suggestions know only the trials of the phase.
+
+| symbol | units | meaning                                                                              |
+| ------ | ----- | ------------------------------------------------------------------------------------ |
+| t      | -     | number of the suggested trial                                                        |
+| v(x)   | y^2   | posterior variance of the objective, given the trials before the phase               |
+| u      | -     | mean of v(x) / k(x, x) over the space: the share of the prior variance that is left  |
+
+The basin in which a search ends is often decided by its first trials. On Hartmann's function, the best value is then
+four to five of the model's standard deviations above the mean in every other basin, so that neither a larger beta nor a
+perturbation leads away. A new search, from start-up points of its own, finds the best basin as often as the first one
+did. So `LENGTH` successive trials, from trial `FIRST` on, and again whenever the number of trials is `GROWTH` times as
+large, are suggested by a designer that is given only these trials. The models of the whole search learn them with all
+others, so that it goes on in the better one of the two basins.
+
+Most functions do not need this, and 60 trials of a new search are expensive. There is a restart only where the trials
+have left most of the space unknown, u > `UNKNOWN`. Where the kernel is a sum, it explains local optima as detail beside
+a trend, and the trend leads to the best basin.
+
+The figures are in docs/design/perturbations.md.
+"""
+
+import numpy as np
+
+from bkbopt.kernels.structured import SumKernel
+from bkbopt.search.choosing import LARGE_BATCH
+from bkbopt.search.models import Models
+from bkbopt.search.options import Options
+from bkbopt.search.trials.evaluations import Request
+from bkbopt.search.trials.history import History
+from bkbopt.spaces.space import Space
+
+__all__ = ["FIRST", "GROWTH", "LENGTH", "UNKNOWN", "can_begin_anew", "first_of", "is_little_known", "seed_of"]
+
+#: Number of the first trial of the first restart, ratio of these numbers for successive restarts, and length of each.
+FIRST, GROWTH, LENGTH = 300, 5, 60
+#: Smallest u of a space that counts as little known.
+UNKNOWN = 0.4
+#: Number of random points over which u is averaged; its standard error is below 0.02.
+N_POINTS = 256
+#: Seed of these points.
+STREAM = 4_002
+
+
+def first_of(number: int) -> int | None:
+    """Number of the first trial of the phase that trial `number` belongs to; None outside of the phases."""
+    first = FIRST
+    while first + LENGTH <= number:
+        first *= GROWTH
+    return first if first <= number else None
+
+
+def can_begin_anew(options: Options, history: History, request: Request) -> bool:
+    """Whether the trial of the request may be part of a restart, wherever it may be useful.
+
+    A new search would propose known points of a discrete space again. Beside many running trials it would consist of
+    start-up points. Pools have untried rows in its place, see `perturbations.py`.
+    """
+    space, are_wanted = request.space, options.restarts and options.perturbations and options.models.fit
+    if space is None or space.is_conditional or space.is_discrete or history.is_conditional:
+        return False
+    return are_wanted and not request.fixed and len(request.running) < LARGE_BATCH
+
+
+def is_little_known(models: Models, history: History, space: Space) -> bool:
+    """Whether the model of a single objective knows little of a space that is continuous in part, u > `UNKNOWN`."""
+    if not (models.ready and models.is_plain):
+        return False
+    surrogate, embedding = models.objectives[0].surrogate, history.encoding.embedding(space.keyed, {})
+    if embedding.space is None or isinstance(surrogate.kernel, SumKernel):
+        return False
+    X = embedding(embedding.space.sample(N_POINTS, np.random.default_rng(STREAM)))
+    variance = surrogate.posterior(X).variance
+    return float((variance / surrogate.kernel.diag(X.to(variance.device))).mean()) > UNKNOWN
+
+
+def seed_of(seed: int, first: int) -> int:
+    """The seed of a restart that begins with trial `first`, from that of the search."""
+    return int(np.random.SeedSequence([seed, first]).generate_state(1)[0])

@@ -1,0 +1,182 @@
+"""Restarts: which trials they are, where there are some, and that they are searches of their own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt.search import restarts
+from bkbopt.search.choosing import LARGE_BATCH
+from bkbopt.search.designer import Designer
+from bkbopt.search.options import Options
+from bkbopt.search.quantities.fitting import ModelOptions
+from bkbopt.search.restarts import GROWTH, LENGTH, first_of, is_little_known, seed_of
+from bkbopt.search.trials.evaluations import Evaluation, Problem, Suggestion
+from bkbopt.search.trials.states import COMPLETE, FAIL
+from bkbopt.spaces.space import Space
+
+FIRST_OF_ALL = restarts.FIRST
+Function = Callable[[np.ndarray], float]
+CUBE = Space.parse({f"x{j}": bo.Float(0.0, 1.0) for j in range(4)})
+OPTIONS = Options(ModelOptions(bo.BKB()))
+#: The first trial of the first restart in these tests; a log of 300 trials would take long to fit.
+FIRST = 40
+DEEP, SHALLOW = np.full(4, 0.25), np.full(4, 0.75)
+
+
+@pytest.fixture(autouse=True)
+def _early_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarts, "FIRST", FIRST)
+
+
+def wells(x: np.ndarray) -> float:
+    """Two wells, of which the one at `DEEP` is twice as deep as that at `SHALLOW`, and wider."""
+    deep, shallow = (float(((x - centre) ** 2).sum()) for centre in (DEEP, SHALLOW))
+    return -2.0 * float(np.exp(-deep / 0.2)) - float(np.exp(-shallow / 0.08))
+
+
+def bowl(x: np.ndarray) -> float:
+    return float(((x - DEEP) ** 2).sum())
+
+
+def evaluation(number: int, x: np.ndarray, function: Function, space: Space = CUBE) -> Evaluation:
+    value = function(x) + 0.01 * float(np.random.default_rng(number).standard_normal())
+    point = dict(zip(space.keyed, x.tolist(), strict=True))
+    return Evaluation(number, COMPLETE, point, space, (float(number), number), (value,))
+
+
+def settled(function: Function = wells) -> list[Evaluation]:
+    """The trials before the first restart, of a search that has settled at `SHALLOW`."""
+    rng = np.random.default_rng(0)
+    near = np.clip(SHALLOW + 0.1 * rng.standard_normal((FIRST, 4)), 0.0, 1.0)
+    return [evaluation(number, x, function) for number, x in enumerate(near)]
+
+
+def designer(log: list[Evaluation], options: Options = OPTIONS, problem: Problem | None = None) -> Designer:
+    made = Designer(problem or Problem(space=CUBE), options, 5)
+    made.update(log)
+    return made
+
+
+def suggested(log: list[Evaluation], number: int = FIRST, **more: Any) -> Suggestion:
+    return designer(log).suggest(number=number, **more)[0]
+
+
+def is_near(point: Mapping[str, float], centre: np.ndarray, distance: float = 0.3) -> bool:
+    return float(np.linalg.norm(np.array(list(point.values())) - centre)) < distance
+
+
+def test_restarts_are_longer_and_longer_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarts, "FIRST", FIRST_OF_ALL)
+    begun = [t for t in range(9_000) if first_of(t) == t]
+    assert begun == [FIRST_OF_ALL, FIRST_OF_ALL * GROWTH, FIRST_OF_ALL * GROWTH**2]
+    for first in begun:
+        assert [t for t in range(first - 5, first + LENGTH + 5) if first_of(t) == first] == list(
+            range(first, first + LENGTH)
+        )
+    assert sum(first_of(t) is not None for t in range(9_000)) == 3 * LENGTH
+
+
+def test_a_restart_finds_the_basin_that_a_settled_search_has_missed() -> None:
+    log = settled()
+    search = designer(log)
+    for number in range(FIRST, FIRST + LENGTH // 2):
+        point = search.suggest(number=number)[0].point
+        log.append(evaluation(number, np.array(list(point.values())), wells))
+        search.update(log[-1:])
+    after = search.suggest(number=FIRST + LENGTH, fixed=None)[0]
+    best = min(log, key=lambda e: e.values[0])
+    assert is_near(best.point, DEEP)
+    assert is_near(after.point, DEEP)
+    without = designer(settled(), replace(OPTIONS, restarts=False)).suggest(number=FIRST)[0]
+    assert is_near(without.point, SHALLOW)
+
+
+def test_a_restart_suggests_what_a_new_search_of_its_trials_suggests() -> None:
+    rng = np.random.default_rng(1)
+    log = settled() + [evaluation(number, rng.random(4), wells) for number in range(FIRST, FIRST + 13)]
+    for number in (FIRST, FIRST + 1, FIRST + 9, FIRST + 10, FIRST + 13):
+        of_its_own = new_search(log[FIRST:number]).suggest(number=number - FIRST + 1)[0]
+        assert suggested(log[:number], number).point == of_its_own.point
+
+
+def new_search(trials: list[Evaluation]) -> Designer:
+    search = Designer(Problem(space=CUBE), replace(OPTIONS, perturbations=True, restarts=False), seed_of(5, FIRST))
+    search.update(replace(e, number=e.number - FIRST + 1) for e in trials)
+    return search
+
+
+def test_suggestions_of_a_restart_follow_from_the_log() -> None:
+    log = settled()
+    warm = designer(log)
+    for number in range(FIRST, FIRST + 12):
+        point = warm.suggest(number=number)[0].point
+        assert number % 4 or suggested(log, number).point == point
+        log.append(evaluation(number, np.array(list(point.values())), wells))
+        warm.update(log)
+    later = FIRST + 12
+    assert warm.suggest(3, number=later) == designer(log[::-1]).suggest(3, number=later)
+    late = replace(evaluation(later + 5, DEEP, wells), number=FIRST - 1, order=(later + 5.0, FIRST - 1))
+    log = [e for e in log if e.number != FIRST - 1]
+    warm = designer(log)
+    warm.suggest(number=later)
+    warm.update([late])  # a trial from before the restart ends after its first trials
+    assert warm.suggest(3, number=later) == designer([*log, late]).suggest(3, number=later)
+
+
+def test_what_is_reported_of_a_restart_counts_all_values_and_has_no_gap() -> None:
+    log = settled()
+    log += [evaluation(n, np.random.default_rng(n).random(4), wells) for n in range(FIRST, FIRST + 12)]
+    found = suggested(log, FIRST + 12)
+    assert found.number == found.diagnostics.trial == FIRST + 12
+    assert found.diagnostics.n_values == FIRST + 12
+    assert found.diagnostics.n_inducing is not None
+    assert found.diagnostics.n_inducing <= 12
+    assert found.diagnostics.confidence_gap is None
+
+
+def anew(log: list[Evaluation], options: Options = OPTIONS, problem: Problem | None = None, **more: Any) -> bool:
+    """Whether trial `FIRST` is part of a restart: then the suggestion is not that of a search without them."""
+    with_restarts = designer(log, options, problem).suggest(number=FIRST, **more)
+    without = designer(log, replace(options, restarts=False), problem).suggest(number=FIRST, **more)
+    return with_restarts[0].point != without[0].point
+
+
+def test_a_search_of_which_most_is_known_does_not_begin_anew() -> None:
+    assert anew(settled())
+    assert not anew(settled(bowl))
+    for function, little in ((wells, True), (bowl, False)):
+        search = designer(settled(function))
+        assert is_little_known(search.models, search.history, CUBE) is little
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"fixed": {next(iter(CUBE.keyed)): 0.5}},
+        {"running": {900 + i: dict.fromkeys(CUBE.keyed, 0.1 * i) for i in range(LARGE_BATCH)}},
+    ],
+    ids=["fixed values", "many running trials"],
+)
+def test_trials_that_are_no_restart(more: dict[str, Any]) -> None:
+    assert not anew(settled(), **more)
+
+
+def test_searches_without_perturbations_or_with_limits_do_not_begin_anew() -> None:
+    log = settled()
+    assert not anew(log, replace(OPTIONS, perturbations=False))
+    limited = [replace(e, constraints={"g": e.values[0] - 0.5}) for e in log]
+    assert not anew(limited)
+    both = [replace(e, values=(e.values[0], -e.values[0])) for e in log]
+    assert not anew(both, problem=Problem((-1.0, -1.0), CUBE))
+    crashed = [replace(e, state=FAIL, values=()) if e.point["x0 (float)"] > 0.8 else e for e in log]
+    assert not anew(crashed)
+
+
+def test_grids_do_not_begin_anew() -> None:
+    grid = Space.parse({f"x{j}": bo.Float(0.0, 1.0, step=0.05) for j in range(4)})
+    log = [replace(e, space=grid, point={k: round(v * 20) / 20 for k, v in e.point.items()}) for e in settled()]
+    assert not anew(log, problem=Problem(space=grid))
