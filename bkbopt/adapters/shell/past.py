@@ -5,6 +5,7 @@ import contextlib
 import csv
 import functools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ __all__ = ["tell_file"]
 #: Columns of an exported table that are not read, beside the prefixes of the others.
 BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
 PARAMS, CONSTRAINTS = "params_", "constraints_"
+#: How errors name the row of a call; a line is a call of its own, whose row is always the first.
+_ROW = re.compile(r" in row 0\b|\brow 0: ")
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ class _Params:
         try:
             self.opt.encode([params])
         except (ArgumentError, ArgumentTypeError) as error:
-            text = str(error).replace(" in row 0:", ":")  # the row of this call
+            text = _ROW.sub("", str(error), count=1)
             raise ArgumentError(f"{table.path}: line {line}: {text}") from None
         return params
 

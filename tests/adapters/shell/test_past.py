@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -125,6 +126,38 @@ def test_rows_of_a_table_are_told_by_their_names_only(
     assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
     trials = bo.Optimizer.load(tmp_path / "log", pool=frame).trials
     assert [(trial.label, trial.value) for trial in trials] == [("A3", 7.0), ("A1", 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a,0.5,1", "line 3: params: expected nothing for 'x', got 0.5 (it is active where 'kind' is 'b'"),
+        ("b,,1", "line 3: params: expected values for 'kind', 'x', got nothing for 'x'"),
+        ("c,,1", "line 3: parameter 'kind': expected one of 'a', 'b'"),
+        ("b,2,1", "line 3: parameter 'x': expected a number"),
+    ],
+)
+def test_the_only_place_in_an_error_is_the_line(
+    line: str, message: str, tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    space: dict[str, Any] = {"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "b"})}
+    bo.Optimizer(space, storage=tmp_path / "log", seed=0)
+    text = refused(capsys, "tell", tmp_path / "log", "--from", past("a,,1", line, head="kind,x,value"))
+    assert message in text
+    assert "row" not in text
+
+
+def test_the_only_place_in_an_error_is_the_line_of_a_pool_too(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=tmp_path / "log", seed=0)
+    for line, message in (
+        ("0.5,,7", "line 3: params: expected the columns ('x0', 'x1'), got nothing for 'x1'."),
+        ("0.5,q,7", "line 3: params: 'x1': expected a finite number, got 'q'"),
+    ):
+        text = refused(capsys, "tell", tmp_path / "log", "--from", past("0,0,1", line, head="x0,x1,value"))
+        assert message in text
+        assert "row" not in text
 
 
 @pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
