@@ -8,7 +8,8 @@
 | raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
 
 A learner predicts a row, then reads its target and learns. All public methods call the one method `_stream`, so rows
-one by one, in batches and as a whole stream give the same predictions (`core.py`).
+one by one, in batches and as a whole stream give the same predictions (`core.py`). Learners that compute rows in blocks
+round them differently.
 """
 
 import os

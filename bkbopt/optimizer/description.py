@@ -129,7 +129,7 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
         return read_product(described, _columns(Described(text)), given, scale)
     if given is None and described.rows is None:
         raise ArgumentError(
-            f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
+            f"pool: expected the {text['n_rows']} rows with the columns {_first(text['names'])}, since the log "
             "holds no data frames, files and large arrays; pass pool= with them to Optimizer.open or load, in the "
             "shell --pool with a file of them."
         )
@@ -152,6 +152,12 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
             "and change them later with set_pool."
         )
     return encoded
+
+
+def _first(names: Sequence[str], most: int = 8) -> str:
+    """Names for a message: the first, and the number of the others."""
+    others = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + others
 
 
 def _columns(described: Described) -> Columns:

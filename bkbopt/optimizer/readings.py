@@ -161,13 +161,13 @@ class Readings(Trust):
     def recommend(self, *, fixed: Params | None = None) -> Recommendation:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
-        Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any. The point belongs to the current space or pool, and `feasible=` accepts it. If no such point was
-        evaluated, it is the best of those that only lack new parameters, with the values that the model assumes for
-        these (see `set_space`); if there are none, the best of all points, completed, and without parameters that were
-        removed, which the model takes to be mid-range. If none is expected to be feasible, it is the point with the
-        smallest expected violation. With noise use this instead of `best_trial`. A
-        warning is logged, once, if its value is the only one there and far better than the others lead to expect.
+        Where constraints are measured with noise, these are the points whose noise-free constraints hold with
+        probability 0.9, if there are any. The point belongs to the current space or pool, and `feasible=` accepts it.
+        If no such point was evaluated, it is the best of those that only lack new parameters, with the values that the
+        model assumes for these (see `set_space`); if there are none, the best of all points, completed, and without
+        parameters that were removed, which the model takes to be mid-range. If none is expected to be feasible, it is
+        the point with the smallest expected violation. With noise use this instead of `best_trial`. A warning is
+        logged, once, if its value is the only one there and far better than the others lead to expect.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if
@@ -260,7 +260,9 @@ class Readings(Trust):
 
     @locked
     def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Posterior means and standard deviations of the constraints with values, each `(n,)`, by name, user's units.
+        """Posterior means and standard deviations of the constraints' noise-free values, each `(n,)`, by name.
+
+        In the user's units, of the constraints with values.
 
         Raises:
             NotReadyError: there is no value yet.
@@ -270,9 +272,10 @@ class Readings(Trust):
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
-        """Posterior probability that a point satisfies all constraints, `(n,)`.
+        """Posterior probability that the noise-free values of all constraints are at most zero at a point, `(n,)`.
 
-        The constraints are independent in the model. `feasible=` and failures are not included.
+        A measurement there, with its noise, may come out otherwise. The constraints are independent in the model.
+        `feasible=` and failures are not included.
 
         Raises:
             NotReadyError: there is no value yet of the objective, or of some constraint.

@@ -86,7 +86,7 @@ def partial_dependence(
     averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     if y is None:
         ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
-        legend_below(ax, below=across.room)
+        legend_below(ax, below=across.room(ax))
         return ax
     across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
     return _draw_surface(axes_of(ax), averages, across, up, value_label(value_name, "{}, averaged over the rest"))

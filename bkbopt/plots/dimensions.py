@@ -8,13 +8,14 @@
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt.plots.style import BELOW, shortened
+from bkbopt.plots.style import BELOW, LONGEST, shortened
 from bkbopt.spaces.space import Categorical, Ordinal
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ FEW = 12
 SHORT = 300.0
 #: Width of a letter of tick labels, in points (1/72 inch).
 LETTER = 6.4
+#: Height of a line of tick labels, in points.
+LINE = 12.0
+#: Angle of tick labels that are too long for a horizontal axis, in degrees.
+SLANT = 25
+#: Points of an axis's length for one letter of a choice's name, so that its labels leave room for the axes.
+PART = 10.0
+#: Characters of a choice's name that a narrow panel shows.
+SHORTEST = 12
 
 
 @dataclass(frozen=True)
@@ -103,9 +112,9 @@ class Dimension:
             if self.is_continuum and self.values[-1] / self.values[0] < SHORT:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
         if self.listed is not None:
-            is_crowded = which == "x" and (self._is_crowded or self._are_wider_than(_length(ax, which)))
-            slant: Any = {"rotation": 25, "ha": "right"} if is_crowded else {}
-            set_ticks(range(len(self.values)), self._names, parse_math=False, **slant)
+            shown, angle = self._spread(ax, which)
+            slant: Any = {"rotation": angle, "ha": "right" if angle == SLANT else "center"} if angle else {}
+            set_ticks(range(len(self.values)), shown, parse_math=False, **slant)
         elif not self.is_continuum:
             set_ticks(self.place(self.values), self._numbers(ax, which))
             if self.log:
@@ -114,27 +123,27 @@ class Dimension:
             _tick_whole(ax.xaxis if which == "x" else ax.yaxis)
         set_limits(*self.limits())
 
-    @property
-    def room(self) -> float:
+    def room(self, ax: "Axes") -> float:
         """Height of tick labels and name below a horizontal axis, in points (1/72 inch)."""
-        longest = max(map(len, self._names))
-        return BELOW + (0.42 * 6.0 * longest if self._is_crowded else 0.0)
+        names, angle = self._spread(ax, "x") if self.listed is not None else ([""], 0)
+        return BELOW + math.sin(math.radians(angle)) * 6.0 * max(map(len, names))
 
-    @property
-    def _is_crowded(self) -> bool:
-        """Whether the names of the choices are too long for horizontal tick labels."""
-        return self.listed is not None and sum(len(name) + 2 for name in self._names) > 50
+    def _spread(self, ax: "Axes", which: Literal["x", "y"]) -> tuple[list[str], int]:
+        """The choices as tick labels that do not touch, and their angle; labels without room are empty."""
+        most = min(max(int(_length(ax, "x") / PART), SHORTEST), LONGEST)  # on both axes names take width from it
+        names = shortened(map(str, self.values), most)
+        step = _length(ax, which) / len(names)
+        angle = self._angle(names, step) if which == "x" else 0
+        every = math.ceil(LINE / step) if which == "y" or angle == 90 else 1
+        return [name if i % every == 0 else "" for i, name in enumerate(names)], angle
 
-    def _are_wider_than(self, length: float) -> bool:
-        """Whether two neighbouring names, written horizontally, would touch on an axis of so many points."""
-        names = self._names
-        widest = max((len(a) + len(b)) / 2 + 1.0 for a, b in itertools.pairwise(names)) if len(names) > 1 else 0.0
-        return LETTER * widest > length / len(names)
-
-    @property
-    def _names(self) -> list[str]:
-        """The values as tick labels."""
-        return shortened(map(str, self.values))
+    def _angle(self, names: list[str], step: float) -> int:
+        """Degrees by which labels are turned that are so many points apart."""
+        widest = max(((len(a) + len(b)) / 2 + 1.0 for a, b in itertools.pairwise(names)), default=0.0)
+        if LETTER * widest <= step and sum(len(name) + 2 for name in names) <= 50:
+            return 0
+        line = 0.75 * LINE if max(map(len, names)) <= 4 else LINE  # a few letters hardly reach the next label
+        return SLANT if step * math.sin(math.radians(SLANT)) >= line else 90
 
     def _numbers(self, ax: "Axes", which: Literal["x", "y"]) -> list[str]:
         """The numbers as tick labels; empty where one would cover the one before."""

@@ -15,13 +15,16 @@ from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.readings import told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
-from bkbopt.plots.style import as_optimizer, names_of_values, new_figure
+from bkbopt.plots.style import as_optimizer, names_of_values, new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["overview"]
+
+#: Characters of the name of a value, for which a panel has room up to the edge of the figure.
+PANEL = 40
 
 
 def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "Figure":
@@ -57,7 +60,7 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "
         ['evaluations', "share of the posterior mean's variance (%)"]
     """
     opt = as_optimizer(opt)
-    names = names_of_values(value_names, len(opt.directions))
+    names = shortened(names_of_values(value_names, len(opt.directions)), PANEL)
     return _of_one(opt, names[0]) if len(names) == 1 else _of_several(opt, names)
 
 

@@ -100,7 +100,7 @@ def posterior_slice(
     dimension.dress(ax, "x")
     ax.set_ylabel(value_label(value_name), parse_math=False)
     ax.grid(alpha=0.3)
-    legend_below(ax, ncols=3, below=dimension.room)
+    legend_below(ax, ncols=3, below=dimension.room(ax))
     return ax
 
 
@@ -163,7 +163,7 @@ def posterior_contour(
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
     across.dress(ax, "x")
     up.dress(ax, "y")
-    legend_below(ax, ncols=3, below=across.room)
+    legend_below(ax, ncols=3, below=across.room(ax))
     return ax
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "BELOW",
     "BLUE",
     "GREY",
+    "LONGEST",
     "LONGEST_LABEL",
     "MAP",
     "ORANGE",

@@ -67,6 +67,15 @@ def test_feasibility_is_the_product_of_the_probabilities_that_the_constraints_ar
     assert int(((expected > 0.05) & (expected < 0.95)).sum()) >= 5
 
 
+def test_feasibility_is_that_of_the_noise_free_value_and_not_of_a_measurement() -> None:
+    opt = bo.Optimizer(BOX, constraints=["g"], seed=0)
+    points = [{"x": x, "y": 0.5} for x in np.tile([0.2, 0.8], 100).tolist()]
+    measured = np.array([p["x"] - 0.5 for p in points]) + np.random.default_rng(0).standard_normal(200)
+    opt.tell(points, [0.0, 1.0] * 100, constraints={"g": measured})
+    assert opt.feasibility(points[:2]) == pytest.approx([1.0, 0.0], abs=0.05)
+    assert [np.mean(measured[i::2] <= 0.0) for i in (0, 1)] == pytest.approx([0.5, 0.5], abs=0.2)
+
+
 def test_without_noise_feasibility_at_told_points_is_certain() -> None:
     opt, points = searched(0.0)
     points = [p for p in points if abs(p["x"] - 0.5) > 0.001]  # the noise variance has a lower limit

@@ -215,6 +215,14 @@ def test_a_log_of_rows_in_files_is_opened_with_them_in_any_form(tmp_path: Path) 
     assert len({tuple(asked(opt, 3)) for opt in copies}) == 1
 
 
+@pytest.mark.parametrize(("d", "named"), [(8, "x6, x7, since"), (11, "x6, x7 and 3 more, since")])
+def test_a_log_of_rows_that_are_not_given_says_how_many_columns_they_have(d: int, named: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).random((4, d)), columns=[f"x{j}" for j in range(d)])
+    bo.Optimizer(frame, storage=tmp_path / "run.db", seed=0)
+    with pytest.raises(ArgumentError, match=named):
+        bo.Optimizer.open(tmp_path / "run.db")
+
+
 def test_a_log_keeps_to_a_pool_that_was_set(tmp_path: Path) -> None:
     path, parts = tmp_path / "run.db", parts_of(tmp_path, ROWS)
     opt = bo.Optimizer(parts, seed=3, storage=path)

@@ -67,6 +67,55 @@ def test_tick_labels_of_values_in_narrow_panels_are_slanted() -> None:
     assert [label.get_rotation() for label in plots.posterior_slice(opt, "w").get_xticklabels()] == [0.0] * 6
 
 
+CHOICES = [f"{letter}: a solvent with a long name" for letter in "abcdefghi"]
+
+
+def gaps_of(ax: Axes, which: str) -> list[float]:
+    """The distances between neighbouring lines of tick labels, in heights of a line."""
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    labels = [label for label in (ax.get_xticklabels if which == "x" else ax.get_yticklabels)() if label.get_text()]
+    places = [ax.transData.transform(label.get_position())[0 if which == "x" else 1] for label in labels]
+    slope = np.sin(np.radians(labels[0].get_rotation())) if which == "x" else 1.0
+    for label in labels:
+        label.set_rotation(0.0)
+    height = max(label.get_window_extent(canvas.get_renderer()).height for label in labels)
+    return [float(slope * (b - a) / height) for a, b in itertools.pairwise(places)]
+
+
+@pytest.mark.parametrize(("k", "numbers"), [(4, 1), (6, 3), (9, 3)])
+def test_long_names_of_choices_do_not_touch_in_narrow_panels(k: int, numbers: int) -> None:
+    opt = bo.Optimizer({"kind": CHOICES[:k]} | {f"x{i}": (0.0, 1.0) for i in range(numbers)}, seed=0)
+    for i in range(5):
+        opt.tell(opt.ask(), float(i))
+    names = [*(f"x{i}" for i in range(numbers)), "kind"]
+    axes = plots.pairwise_dependence(opt, names, n_samples=4)
+    assert min(gaps_of(axes[-1, -1], "x")) > 1.0
+    assert min(gaps_of(axes[-1, 0], "y")) > 1.0
+
+
+def test_long_names_of_choices_leave_half_of_the_figure_to_two_panels() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "kind": CHOICES[:4]}, seed=0)
+    for i in range(5):
+        opt.tell(opt.ask(), float(i))
+    axes = plots.pairwise_dependence(opt, ["x", "kind"], n_samples=4)
+    labels_of(axes[1, 0])
+    assert axes[1, 1].get_position().width > 0.25
+
+
+def test_names_of_very_many_choices_are_left_out_where_there_is_no_room() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": [*CHOICES, *(c + " 2" for c in CHOICES)]}, seed=0)
+    for i in range(5):
+        opt.tell(opt.ask(), float(i))
+    axes = plots.pairwise_dependence(opt, ["x", "y", "kind"], n_samples=4)
+    for ax, labels in ((axes[2, 0], axes[2, 0].get_yticklabels()), (axes[2, 2], axes[2, 2].get_xticklabels())):
+        assert len(labels) == 18
+        assert 6 <= sum(bool(label.get_text()) for label in labels) < 18
+        assert min(gaps_of(ax, "y" if ax is axes[2, 0] else "x")) > 1.0
+
+
 LONG = "model.encoder.layers.attention.dropout_probability_of_heads"
 VALUE = "validation cross-entropy of the ensemble with label smoothing (nats per token of the held-out corpus)"
 
@@ -112,6 +161,11 @@ def test_long_names_of_parameters_and_values_are_shortened_at_the_axes_of_all_pl
         found = labels_of(draw())
         assert found[: len(names)] == names
         assert any(value in label and "\u2026" in label for label in found)
+
+
+def test_the_name_of_a_value_ends_within_the_figure_in_an_overview() -> None:
+    figure = plots.overview(named(("x", "y")), value_names=VALUE)
+    assert labels_of(figure.axes[0])[1] == f"{VALUE[:19]}\u2026{VALUE[-20:]}"
 
 
 def test_long_names_are_shortened_in_pictures_of_pools_and_fronts() -> None:

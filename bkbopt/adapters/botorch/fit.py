@@ -52,7 +52,7 @@ def fit_bkb_model(
         optimizer_kwargs: arguments of the optimiser.
 
     Raises:
-        ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
+        ModelFittingError: no finite hyper-parameters were found. After any error the parameters are those of before.
 
     Example:
         >>> import torch
@@ -99,7 +99,7 @@ def fit_likelihood(
 
     Raises:
         UnsupportedError: `mll` is a bound for variational models.
-        ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
+        ModelFittingError: no finite hyper-parameters were found. After any error the parameters are those of before.
     """
     if isinstance(mll, _ApproximateMarginalLogLikelihood):
         raise UnsupportedError(
@@ -121,8 +121,21 @@ def fit_likelihood(
 
 
 def _fit_own(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    before, is_training = [p.detach().clone() for p in mll.parameters()], mll.model.training
+    try:
+        _fit_in_turn(mll, optimizer, arguments)
+    except BaseException:  # an interrupt, too, comes between parameters that the optimiser tries
+        with torch.no_grad():
+            for p, value in zip(mll.parameters(), before, strict=True):
+                p.copy_(value)
+        mll.train(is_training)
+        raise
+    mll.eval()
+
+
+def _fit_in_turn(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Fit to a few points, then to more; raises `ModelFittingError` if that ends at parameters that are not finite."""
     model = mll.model
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
     model.train()
     points = min(model.train_targets.shape[-1], mll.max_points)
     if "closure" not in arguments and points > AT_ONCE_UP_TO:
@@ -133,14 +146,10 @@ def _fit_own(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], argum
             arguments["options"] = {"maxiter": SECOND_ITERATIONS, **arguments.get("options", {})}
     _optimise(mll, optimizer, arguments)
     if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
-        with torch.no_grad():
-            for name, p in model.named_parameters():
-                p.copy_(before[name])
         raise ModelFittingError(
             "model: expected finite hyper-parameters from the fit, got NaN or infinity; check the scale of the "
             "training data and the priors. The model is unchanged."
         )
-    mll.eval()
 
 
 def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:

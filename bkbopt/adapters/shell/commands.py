@@ -84,7 +84,8 @@ def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Names
     try:
         return kind(text)
     except ValueError:
-        args.parser.error(f"argument {name}: invalid {kind.__name__} value: {text!r}")
+        advice = f"; give the value of a constraint as --constraint {text}" if "=" in text else ""
+        args.parser.error(f"argument {name}: invalid {kind.__name__} value: {text!r}{advice}")
 
 
 def _run(args: argparse.Namespace) -> Iterator[Row]:

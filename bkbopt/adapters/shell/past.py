@@ -5,13 +5,16 @@ import contextlib
 import csv
 import functools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.adapters.shell.opening import opened
-from bkbopt.adapters.shell.rows import Row, as_cell
+from bkbopt.adapters.shell.rows import Aims, Row, as_cell
+from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ __all__ = ["tell_file"]
 #: Columns of an exported table that are not read, beside the prefixes of the others.
 BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
 PARAMS, CONSTRAINTS = "params_", "constraints_"
+#: How errors name the row of a call; a line is a call of its own, whose row is always the first.
+_ROW = re.compile(r" in row 0\b|\brow 0: ")
 
 
 @dataclass(frozen=True)
@@ -36,17 +41,38 @@ class _Table:
         got = repr(text) if text else "an empty cell"
         return ArgumentError(f"{self.path}: line {line}, column {column!r}: expected {expected}, got {got}.")
 
-    def numbers(self, column: str, kept: Sequence[bool], *, with_gaps: bool = False) -> list[float]:
-        """The numbers of a column; NaN in lines that are not kept, and for empty cells of a column `with_gaps`."""
-        out = []
-        for (line, cells), is_kept in zip(self.lines, kept, strict=True):
-            is_read = is_kept and not (with_gaps and not cells[column])
-            number = _number(cells[column]) if is_read else float("nan")
-            if is_read and not (number is not None and abs(number) < float("inf")):
-                advice = "a finite number (or FAIL in a column state, for a trial without a value)"
-                raise self.error(line, column, advice, cells[column])
-            out.append(float("nan" if number is None else number))
-        return out
+    def number(self, line: int, column: str, text: str) -> float:
+        """The finite number of a cell."""
+        number = float("nan")
+        with contextlib.suppress(ValueError):
+            number = float(text if "_" not in text else "")  # Python reads 1_000 as 1000
+        if not abs(number) < float("inf"):
+            advice = "a finite number (or FAIL in a column state, for a trial without a value)"
+            raise self.error(line, column, advice, text)
+        return number
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """The columns of values, of their standard deviations, and of constraints by name."""
+
+    aims: Aims
+    values: list[str]
+    stds: list[str]
+    limits: dict[str, str]
+
+    def read(self, table: _Table, line: int, cells: dict[str, str]) -> Outcome:
+        """What a line gave: the values, those of constraints, or both; of a failed trial nothing."""
+        if cells.get("state", COMPLETE) == FAIL:
+            return Outcome()
+        limits = {name: table.number(line, at, cells[at]) for name, at in self.limits.items() if cells[at]}
+        has_values = not limits or any(cells[at] for at in self.values)
+        values = [table.number(line, at, cells[at]) for at in self.values] if has_values else []
+        stds = [table.number(line, at, cells[at]) for at in self.stds if cells[at]]
+        try:
+            return check_outcome(self.aims, values, limits, stds)
+        except ArgumentError as error:
+            raise ArgumentError(f"{table.path}: line {line}: {error}") from None
 
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
@@ -67,21 +93,25 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
     told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
-    kept = [cells.get("state", COMPLETE) != FAIL for _, cells in told.lines]
-    columns = [told.numbers(name, kept) for name in values]
-    deviations = [told.numbers(name, kept, with_gaps=True) for name in stds]
-    trials = opt.tell(
-        [params.read(told, line, cells) for line, cells in told.lines],
-        columns[0] if k == 1 else [list(row) for row in zip(*columns, strict=True)],
-        constraints={name: told.numbers(column, kept) for name, column in limits.items()} or None,
-        std=None if not stds else deviations[0] if k == 1 else [list(row) for row in zip(*deviations, strict=True)],
-        invalid="fail",
-    )
-    assert isinstance(trials, list)
+    outcomes = _Outcomes(Aims(tuple(opt.directions), tuple(opt.constraints)), values, stds, limits)
+    trials = _finished(opt, [(params.read(told, *line), outcomes.read(told, *line)) for line in told.lines])
     failed = sum(trial.state == FAIL for trial in trials)
     used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}
     ignored = [column for column in table.columns if column not in used]
     yield {"from": table.path, "complete": len(trials) - failed, "failed": failed, "ignored_columns": ignored}
+
+
+def _finished(opt: "Optimizer", told: Sequence[tuple[dict[str, Any], Outcome]]) -> list[Trial]:
+    """Tell points with their outcomes in one transaction; calls of `tell` would be one for each set of constraints."""
+    from bkbopt.optimizer.telling import Report, note_other_points
+
+    if any(outcome.stds for _, outcome in told) and not opt._core.designer.options.surrogate.takes_weights:
+        raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
+    reports = [Report(params, outcome) for params, outcome in told]
+    trials = opt._core.finish(reports, "tell")
+    if opt.pool is not None:
+        note_other_points(reports, trials)
+    return trials
 
 
 def _read(path: str) -> _Table:
@@ -178,7 +208,7 @@ class _Params:
         try:
             self.opt.encode([params])
         except (ArgumentError, ArgumentTypeError) as error:
-            text = str(error).replace(" in row 0:", ":")  # the row of this call
+            text = _ROW.sub("", str(error), count=1)
             raise ArgumentError(f"{table.path}: line {line}: {text}") from None
         return params
 

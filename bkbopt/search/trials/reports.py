@@ -48,7 +48,8 @@ class Recommendation:
         mean: posterior mean of its noise-free value, user's units.
         std: posterior standard deviation of that value, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the constraints hold at the point; None without values of constraints.
+        feasibility: posterior probability that the noise-free values of the constraints are at most zero; None without
+            values of constraints.
     """
 
     params: Mapping[str, Any]
@@ -69,7 +70,8 @@ class FrontPoint:
         means: posterior means of its noise-free values, one for each objective, user's units.
         stds: posterior standard deviations of these values, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the constraints hold at the point; None without values of constraints.
+        feasibility: posterior probability that the noise-free values of the constraints are at most zero; None without
+            values of constraints.
     """
 
     params: Mapping[str, Any]

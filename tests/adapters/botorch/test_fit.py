@@ -288,3 +288,38 @@ def test_a_fit_that_ends_nowhere_is_refused_and_changes_nothing() -> None:
         fit_gpytorch_mll(mll_of(model), optimizer=astray)
     after = model.state_dict()
     assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+@pytest.mark.parametrize("error", [NotPSDError, NanError, KeyboardInterrupt])
+@pytest.mark.parametrize("is_training", [False, True])
+def test_a_fit_that_ends_with_an_error_changes_nothing(error: type[BaseException], is_training: bool) -> None:
+    model = BKBModel(*data(20)).train(is_training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+
+    def breaking(mll: Any, **kwargs: Any) -> None:
+        for parameter in mll.parameters():
+            parameter.data.add_(1.0)
+        raise error("while the optimiser tries parameters")
+
+    with pytest.raises(error, match="while the optimiser tries"):
+        fit_gpytorch_mll(mll_of(model), optimizer=breaking)
+    after = model.state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+    assert model.training == is_training
+
+
+def test_a_covariance_that_is_not_definite_in_a_fit_leaves_the_parameters_and_predictions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, Y = data(20)
+    model = BKBModel(X, Y).eval()
+    before = model.posterior(X[:3] + 0.01).mean
+    left = iter([True] * 4)
+
+    def until_the_fifth(C: Tensor, R: Tensor) -> Tensor:
+        return log_density(C if next(left, False) else -C, R)
+
+    monkeypatch.setattr("bkbopt.adapters.botorch.mll.log_density", until_the_fifth)
+    with pytest.raises(NotPSDError):
+        fit_bkb_model(model)
+    torch.testing.assert_close(model.posterior(X[:3] + 0.01).mean, before, rtol=0, atol=0)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -90,6 +91,70 @@ def test_conditional_parameters_constraints_and_several_objectives_have_their_co
     assert [(trial.values, trial.is_feasible) for trial in trials] == [((1.0, 2.0), True), ((3.0, 4.0), False)]
 
 
+LIMITED = {"x": (0.0, 1.0)}
+
+
+def test_a_line_may_have_values_of_constraints_only_or_of_some_of_them(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer(LIMITED, constraints=["heat", "weight"], storage=tmp_path / "log", seed=0)
+    path = past("0.1,,-1,-2", "0.2,3,-1,", "0.3,4,,", "0.4,5,1,2", "0.5,,,2", head="x,value,heat,weight")
+    (told,) = call(capsys, "tell", tmp_path / "log", "--from", path)
+    assert (told["complete"], told["failed"]) == (5, 0)
+    trials = bo.Optimizer.load(tmp_path / "log").trials
+    assert [(trial.params["x"], trial.value, dict(trial.constraints)) for trial in trials] == [
+        (0.1, None, {"heat": -1.0, "weight": -2.0}),
+        (0.2, 3.0, {"heat": -1.0}),
+        (0.3, 4.0, {}),
+        (0.4, 5.0, {"heat": 1.0, "weight": 2.0}),
+        (0.5, None, {"weight": 2.0}),
+    ]
+
+
+def test_an_exported_table_with_constraints_is_told_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer(LIMITED, constraints=["heat"], storage=tmp_path / "log", seed=0)
+    opt.tell({"x": 0.1}, 1.0, constraints={"heat": 0.5}, std=0.1)
+    opt.tell({"x": 0.2}, constraints={"heat": -0.5})
+    opt.tell({"x": 0.3}, 2.0)
+    opt.fail(opt.ask())
+    call(capsys, "export", tmp_path / "log", tmp_path / "out.csv")
+    again = bo.Optimizer(LIMITED, constraints=["heat"], storage=tmp_path / "other", seed=0)
+    call(capsys, "tell", tmp_path / "other", "--from", tmp_path / "out.csv")
+    assert [(t.params, t.values, t.constraints, t.stds, t.state) for t in again.trials] == [
+        (t.params, t.values, t.constraints, t.stds, t.state) for t in opt.trials
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0.2,,,", "line 3, column 'value': expected a finite number .*, got an empty cell"),
+        ("0.2,,hot,", "line 3, column 'heat': expected a finite number .*, got 'hot'"),
+        ("0.2,1" + "0" * 400 + ",1,", "line 3, column 'value': expected a finite number"),
+        ("0.2,1,-1,-0.5", "line 3: std: expected finite standard deviations >= 0"),
+        ("0.2,,-1,0.5", "line 3: std: expected one for each of 0 values"),
+    ],
+)
+def test_a_line_that_is_no_outcome_is_refused_and_none_is_told(
+    line: str, message: str, tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer(LIMITED, constraints=["heat"], storage=tmp_path / "log", seed=0)
+    path = past("0.1,,1,", line, head="x,value,heat,std")
+    assert re.search(message, refused(capsys, "tell", tmp_path / "log", "--from", path))
+    assert not bo.Optimizer.load(tmp_path / "log").trials
+
+
+def test_a_known_noise_is_refused_with_an_online_learner(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer(LIMITED, surrogate="pkawv", storage=tmp_path / "log", seed=0)
+    path = past("0.1,1,0.5", head="x,value,std")
+    assert "std: not allowed with an online learner" in refused(capsys, "tell", tmp_path / "log", "--from", path)
+    assert not bo.Optimizer.load(tmp_path / "log").trials
+
+
 def test_rows_of_a_pool_are_told_by_their_columns(
     tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +190,38 @@ def test_rows_of_a_table_are_told_by_their_names_only(
     assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
     trials = bo.Optimizer.load(tmp_path / "log", pool=frame).trials
     assert [(trial.label, trial.value) for trial in trials] == [("A3", 7.0), ("A1", 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a,0.5,1", "line 3: params: expected nothing for 'x', got 0.5 (it is active where 'kind' is 'b'"),
+        ("b,,1", "line 3: params: expected values for 'kind', 'x', got nothing for 'x'"),
+        ("c,,1", "line 3: parameter 'kind': expected one of 'a', 'b'"),
+        ("b,2,1", "line 3: parameter 'x': expected a number"),
+    ],
+)
+def test_the_only_place_in_an_error_is_the_line(
+    line: str, message: str, tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    space: dict[str, Any] = {"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "b"})}
+    bo.Optimizer(space, storage=tmp_path / "log", seed=0)
+    text = refused(capsys, "tell", tmp_path / "log", "--from", past("a,,1", line, head="kind,x,value"))
+    assert message in text
+    assert "row" not in text
+
+
+def test_the_only_place_in_an_error_is_the_line_of_a_pool_too(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=tmp_path / "log", seed=0)
+    for line, message in (
+        ("0.5,,7", "line 3: params: expected the columns ('x0', 'x1'), got nothing for 'x1'."),
+        ("0.5,q,7", "line 3: params: 'x1': expected a finite number, got 'q'"),
+    ):
+        text = refused(capsys, "tell", tmp_path / "log", "--from", past("0,0,1", line, head="x0,x1,value"))
+        assert message in text
+        assert "row" not in text
 
 
 @pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])

@@ -22,6 +22,10 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "0", "nan"), "expected finite values"),
         (("tell", state, "0", "-inf"), "expected finite values"),
         (("tell", state, "0", "abc"), "argument VALUE: invalid float value: 'abc'"),
+        (
+            ("tell", state, "0", "1.2", "heat=0.2"),
+            "argument VALUE: invalid float value: 'heat=0.2'; give the value of a constraint as --constraint heat=0.2",
+        ),
         (("tell", state, "0.5", "1"), "argument ID: invalid int value: '0.5'"),
         (("tell", state, "0"), "expected an id and a value"),
         (("tell", state, "0", "1", "--params", "{}"), "one of the two forms"),
