@@ -26,6 +26,10 @@ __all__ = ["ARDKernel", "matern", "matern52", "rbf"]
 FORMS = ("matern12", "matern32", "matern52", "rbf")
 #: Forms by their smoothness nu.
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
+#: Distance from the origin, in lengthscales, beyond which squared distances are sums of squared differences. The
+#: expanded square is faster, but rounded in units of the square of this distance: by 2e-9 here. Points of the unit cube
+#: are nearer, unless eight lengthscales are at their lower limit.
+FAR = 3e3
 #: Mean and standard deviation of the normal prior on the logarithm of the prior variance, on standardised y.
 HEIGHT_PRIOR = (0.0, 0.5)
 
@@ -113,9 +117,10 @@ class ARDKernel:
 
     def _squares(self, A: Tensor, B: Tensor) -> Tensor:
         """Squared distances `(n, m)` of the rows of `A` and `B`."""
-        if self.form == "matern12":
+        b2 = (B * B).sum(1)
+        if self.form == "matern12" or (len(B) and float(b2.detach().max()) > FAR**2):
             return _distances(A, B).square()
-        return torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0)
+        return torch.addmm((A * A).sum(1, keepdim=True) + b2, A, B.T, alpha=-2.0)
 
     def diag(self, X: Tensor) -> Tensor:
         """See `Kernel`."""

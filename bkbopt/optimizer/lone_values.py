@@ -25,7 +25,7 @@ def note_lone_value(objective: Quantity, x: Tensor) -> None:
     if len(obs) < FEWEST or len(rows) != 1 or float(obs.repeats[rows]) > 0.0:
         return
     n, v = obs.n[rows], obs.s[rows] / obs.n[rows]
-    mean, variance = surrogate.model.left_out(obs.X[rows], v, n)
+    mean, variance = surrogate.model.left_out(obs.X[rows], v, n, obs)
     score = float((v - mean) / (variance + surrogate.noise / n).sqrt())
     if score > FAR:
         value, expected = objective.scaler.means(torch.cat([v, mean]).cpu()).tolist()

@@ -41,7 +41,7 @@ def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) ->
     told = torch.ones_like(v) if told is None else told
     outliers = dict(zip(designer.history.numbers_of(k, objective.outliers), objective.outliers.values(), strict=True))
     learnt = v.new_tensor([outliers.get(t.id, a) for t, a in zip(trials, told.tolist(), strict=True)])
-    mean, variance = surrogate.model.left_out(X, v, learnt)
+    mean, variance = surrogate.model.left_out(X, v, learnt, surrogate.observations)
     # An outlier is learnt with a noise variance of its own, and judged by that of the others.
     sd = (variance + surrogate.noise / told).sqrt()
     columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]

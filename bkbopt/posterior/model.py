@@ -30,6 +30,7 @@ from bkbopt.kernels.base import check_columns
 from bkbopt.posterior.collapsed import FEW, Collapsed, collapsed
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import in_memory, safe_cholesky
+from bkbopt.posterior.observations import Observations, row_keys
 
 if TYPE_CHECKING:
     from bkbopt.posterior._loops import PlainModel
@@ -181,11 +182,12 @@ class Model:
             return self.collapsed()
         return collapsed(self.features, self.w, self.root, self.lam)
 
-    def left_out(self, X: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    def left_out(self, X: Tensor, y: Tensor, weight: Tensor, seen: Observations) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the noise-free value of each observation given all others.
 
-        The observations are the values `y (n,)` of the points `X (n, d)`, with noise variances lam / weight (n,), from
-        which the model was learnt; features, kernel and noise stay. With the share h of a value in its point's mean
+        The observations are the values `y (n,)` of the points `X (n, d)`, with noise variances lam / weight (n,), or
+        some of them; `seen` are all from which the model was learnt. Features, kernel and noise stay. With the share h
+        of a value in its point's mean
 
             h = weight |root z|^2       (weight variance / lam for an exact GP, whose residual is its variance)
             mean = y - (y - mean(x)) / (1 - h)
@@ -196,11 +198,34 @@ class Model:
         there = X.to(self.w.device)
         Z = self.features(there)
         residual = self.features.residual(there, Z).to(X.device)
-        inside = (Z @ self.root.T).square().sum(1).to(X.device)
         if not len(self.root):
-            residual, inside = torch.zeros_like(residual), residual / self.lam
+            return self._left_out_of_exact(X, y, weight, residual, seen)
+        inside = (Z @ self.root.T).square().sum(1).to(X.device)
         rest = (1.0 - weight * inside).clamp_min(RESTING)
         return y - (y - (Z @ self.w).to(X.device)) / rest, self.lam * inside / rest + residual
+
+    def _left_out_of_exact(
+        self, X: Tensor, y: Tensor, weight: Tensor, residual: Tensor, seen: Observations
+    ) -> tuple[Tensor, Tensor]:
+        """`left_out` for an exact GP, whose W W^T is E^-1 = (K + lam N^-1)^-1, with its `residual (n,)`.
+
+        With t = lam / n and c = (E^-1)_xx of a point with the count n and the mean value ybar
+
+            variance(x) = t (1 - t c),   y - mean(x) = y - ybar + t (E^-1 ybar)_x
+
+        Without noise t is tiny, h is nearly one, and 1 - h = 1 - weight / n + weight t c / n would have no digits left
+        as a difference of 1 and of a variance that is rounded in units of k(x, x).
+        """
+        rows = torch.tensor([seen.row_of(key) for key in row_keys(X)], dtype=torch.int64)
+        n, s = seen.n.to(X.device)[rows], seen.s.to(X.device)[rows]
+        W = cast(Nystrom, self.features).W
+        c, a = (part.to(X.device)[rows] for part in ((W * W).sum(1), W @ self.w))
+        t, share = self.lam / n, weight / n
+        rest = (1.0 - share).clamp_min(0.0) + share * t * c
+        # With much noise it is 1 - t c that has no digits left.
+        variance = torch.where(t * c < 0.5, t * (1.0 - t * c), residual)
+        away = torch.where(share < 1.0, y - s / n, 0.0) + t * a  # the only value of a point is its mean
+        return y - away / rest, variance / rest
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""

@@ -52,3 +52,16 @@ def test_expected_values_are_not_and_few_say_nothing(n: int, wrong: float, caplo
     with caplog.at_level(logging.WARNING):
         a_bowl(n, wrong).recommend()
     assert not warnings(caplog)
+
+
+@pytest.mark.parametrize("surrogate", ["exact", "bkb"])
+def test_the_best_of_values_without_noise_is_not_noted_for_its_rounding(
+    surrogate: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for seed in range(4):
+        X = np.random.default_rng(seed).random((40, 6))
+        opt = bo.Optimizer([(0.0, 1.0)] * 6, surrogate=surrogate, deterministic=True, seed=0)
+        opt.tell([{f"x{j}": float(x) for j, x in enumerate(row)} for row in X], np.sin(37.0 * X).sum(1))
+        with caplog.at_level(logging.WARNING):
+            opt.recommend()
+    assert not warnings(caplog)

@@ -45,6 +45,24 @@ def test_a_residual_is_that_of_an_optimizer_without_the_trial() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("surrogate", ["exact", "bkb"])
+def test_residuals_of_values_without_noise_are_those_of_kriging(surrogate: str) -> None:
+    """With the precision matrix P of the values, a residual is (P v)_i / P_ii, and its variance 1 / P_ii."""
+    rng = np.random.default_rng(3)
+    X = rng.random((40, 6))
+    y = np.sin(37.0 * X).sum(1) + np.cos(50.0 * X[:, 0] * X[:, 1])
+    opt = bo.Optimizer([(0.0, 1.0)] * 6, surrogate=surrogate, deterministic=True, seed=0)
+    opt.tell([{f"x{j}": float(x) for j, x in enumerate(row)} for row in X], y)
+    model, quantity = opt.surrogate, opt._core.designer.trained().objectives[0]
+    assert len(model.inducing) == 40
+    P = np.linalg.inv(model.kernel(model.observations.X, model.observations.X).numpy() + model.noise * np.eye(40))
+    scores = (P @ quantity.measured.numpy()) / np.diag(P) ** 0.5
+    found = {residual.id: residual.score for residual in opt.residuals()}
+    # The values are far apart, so that P is known to 1e-14. BKB has the variance of a value in units of the prior one.
+    close = 1e-11 if surrogate == "exact" else 1e-5
+    assert [found[i] for i in range(40)] == pytest.approx(scores, rel=close, abs=1e-11)
+
+
 def test_a_score_is_positive_where_a_value_is_better_than_expected() -> None:
     for direction, sign in (("minimize", -1.0), ("maximize", 1.0)):
         opt = fixed(direction=direction)

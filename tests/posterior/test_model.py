@@ -11,6 +11,7 @@ from bkbopt.kernels import matern52
 from bkbopt.posterior.collapsed import collapsed
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.model import Posterior
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import Surrogate
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
@@ -124,7 +125,7 @@ def test_a_value_left_out_is_predicted_as_by_an_exact_gp_without_it(maker: str) 
     X, y, weight = repeated()
     gp: Surrogate = ExactGP(KERNEL, NOISE) if maker == "exact" else BKB(KERNEL, NOISE, qbar=1e9, max_inducing=None)
     gp.observe(X, y, weight)
-    mean, variance = gp.model.left_out(X, y, weight)
+    mean, variance = gp.model.left_out(X, y, weight, gp.observations)
     for i in range(len(X)):
         rest = torch.arange(len(X)) != i
         other = ExactGP(KERNEL, NOISE)
@@ -134,13 +135,33 @@ def test_a_value_left_out_is_predicted_as_by_an_exact_gp_without_it(maker: str) 
         assert float(variance[i]) == pytest.approx(float(own_variance), rel=1e-8)
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("noise", [1e-12, 1e-8, 1.0, 1e8])
+def test_a_value_left_out_is_predicted_as_without_it_whether_noise_is_tiny_or_huge(noise: float, size: float) -> None:
+    kernel = matern52(2, 0.05)  # the points are far apart: the kernel matrix is well conditioned
+    X, y, weight = repeated(2)
+    weight = size * weight
+    gp = ExactGP(kernel, noise)
+    gp.observe(X, y, weight)
+    some = torch.arange(0, 30, 3)  # also of points whose other values are not asked for
+    mean, variance = gp.model.left_out(X[some], y[some], weight[some], gp.observations)
+    for k, i in enumerate(some.tolist()):
+        rest, others = torch.arange(len(X)) != i, Observations(2)
+        others.add(X[rest], y[rest], weight[rest])
+        row, U = kernel(X[i : i + 1], others.X)[0], others.X
+        P = torch.linalg.inv(kernel(U, U).diagonal_scatter(1.0 + noise / others.n))
+        assert float(mean[k]) == pytest.approx(float(row @ P @ (others.s / others.n)), rel=1e-9, abs=1e-13)
+        # The reference is rounded in units of k(x, x) = 1.
+        assert float(variance[k]) == pytest.approx(1.0 - float(row @ P @ row), rel=1e-9, abs=1e-14)
+
+
 @pytest.mark.parametrize("maker", ["bkb", "sor", "fourier"])
 def test_a_value_left_out_is_predicted_by_ridge_regression_on_the_other_rows_of_the_features(maker: str) -> None:
     X, y, weight = repeated(1)
     gp: Surrogate = MAKERS[maker]()
     gp.observe(X, y, weight)
     Z = gp.model.features(X)
-    mean, variance = gp.model.left_out(X, y, weight)
+    mean, variance = gp.model.left_out(X, y, weight, gp.observations)
     for i in range(len(X)):
         rest = torch.arange(len(X)) != i
         V = (Z[rest].T * weight[rest]) @ Z[rest] + NOISE * torch.eye(Z.shape[1], dtype=Z.dtype)

@@ -26,6 +26,8 @@ VARIANCE_FLOOR = 1e-16
 #: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
 #: half of the trials at the border of the feasible region would be infeasible.
 CONSTRAINT_FLOOR = 1e-3
+#: Below this number of standard deviations the slope of `LogEI` is computed by its limit, to 2 / e^2.
+RATIO_BELOW = -1e5
 
 
 class Acquisition(Protocol):
@@ -144,7 +146,8 @@ class LogEI:
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
         e = (mean - self.incumbent) / sd
         log_h = _log_h(e)
-        by_mean = torch.exp(torch.special.log_ndtr(e) - log_h) / sd
+        # Far below, the logarithms of cdf and h have the size e^2 / 2, which leaves their difference no digits.
+        by_mean = torch.where(e < RATIO_BELOW, -e, torch.exp(torch.special.log_ndtr(e) - log_h)) / sd
         by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
         return log_h + sd.log(), by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
 

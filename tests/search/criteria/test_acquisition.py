@@ -97,6 +97,17 @@ def test_slopes_are_those_of_automatic_differentiation(acquisition: Any) -> None
     torch.testing.assert_close(tuple(slopes), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("below", [-9.9e4, -1.1e5, -1e6, -1e8, -1e14])
+def test_slopes_of_logei_are_mpmaths_far_below_the_incumbent_too(below: float) -> None:
+    """The expansion h(e) = pdf(e) (1 / e^2 - 3 / e^4 + ...) gives cdf / h = -e (1 + 2 / e^2 - ...)."""
+    sd = 1e-7
+    mean, variance = torch.tensor([below * sd]).double(), torch.tensor([sd * sd]).double()
+    _, by_mean, by_variance = LogEI(0.0).with_slopes(mean, variance)
+    # Above -1e5 the difference of the logarithms, of 5e9 each, is rounded by 1e-6.
+    assert float(by_mean) == pytest.approx(-below / sd, rel=3e-6)
+    assert float(by_variance) == pytest.approx(below * below / (2.0 * sd * sd), rel=3e-6)
+
+
 def test_ucb_has_a_floor_of_the_variance() -> None:
     assert UCB(2.0)(torch.zeros(1), torch.zeros(1)).item() == pytest.approx(2.0 * math.sqrt(VARIANCE_FLOOR))
 
