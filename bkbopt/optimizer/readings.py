@@ -159,15 +159,18 @@ class Readings(Trust):
 
     @locked
     def recommend(self, *, fixed: Params | None = None) -> Recommendation:
-        """The evaluated point with the best posterior mean among those expected to be feasible.
+        """The best evaluated point by the posterior, among those expected to be feasible.
 
-        Where constraints are measured with noise, these are the points whose noise-free constraints hold with
+        It is the one whose mean is the best once it is made worse by one posterior standard deviation, and without
+        noise that with the best value. With noise use this instead of `best_trial`. A warning is logged, once, if its
+        value is the only one there and far better than the others lead to expect.
+
+        Where constraints are measured with noise, the feasible points are those whose noise-free constraints hold with
         probability 0.9, if there are any. The point belongs to the current space or pool, and `feasible=` accepts it.
         If no such point was evaluated, it is the best of those that only lack new parameters, with the values that the
         model assumes for these (see `set_space`); if there are none, the best of all points, completed, and without
         parameters that were removed, which the model takes to be mid-range. If none is expected to be feasible, it is
-        the point with the smallest expected violation. With noise use this instead of `best_trial`. A warning is
-        logged, once, if its value is the only one there and far better than the others lead to expect.
+        the point with the smallest expected violation.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if

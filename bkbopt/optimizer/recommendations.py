@@ -1,4 +1,4 @@
-"""Recommendations: evaluated points chosen by their posterior means, so that noise does not select lucky values."""
+"""Recommendations: evaluated points chosen by the posterior, so that noise does not select lucky values."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +22,7 @@ from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.space import Space
 
 __all__ = [
+    "CAUTION",
     "Belongs",
     "ParamsOf",
     "evaluated_at",
@@ -33,6 +34,8 @@ __all__ = [
 
 #: Probability with which a recommended point is feasible, if there is such a point.
 SURE = 0.9
+#: Number of points, those with the best means, whose lower confidence bounds are compared, and the width of these.
+N_BOUNDED, CAUTION = 256, 1.0
 #: Decimals of standardised means that a front distinguishes under noise, whose variance is then above 1e-5.
 ALIKE = 5
 #: Whether an evaluated point belongs to the current space: as it is, with further values for new parameters, or not.
@@ -150,8 +153,8 @@ class _Evaluated:
         """The rows in the current space or pool, best first; then those that are once completed; then all.
 
         Rows that are feasible with probability `SURE` come first, then those that are expected to be feasible, each by
-        the first objective: its posterior mean, or without noise the measured value; then the others by their expected
-        violation of the constraints.
+        the first objective: its lower confidence bound, or without noise the measured value; then the others by their
+        expected violation of the constraints.
         """
         order = torch.argsort(self._rank, descending=True, stable=True).tolist()
         for outermost in (IN, COMPLETED, OUTSIDE):
@@ -202,10 +205,29 @@ class _Evaluated:
 
     @cached_property
     def _rank(self) -> Tensor:
-        best, expected = self._comparable[:, 0], self._known.feasible
+        best, expected = self._cautious, self._known.feasible
         rank = torch.where(expected, best, best.min() - 1.0 - self._known.violation)
         # Among equal means a point with a complete trial is preferred.
         return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
+
+    @property
+    def _cautious(self) -> Tensor:
+        """The first objective (u,), where it is noisy by lower confidence bounds: mean - `CAUTION` sd.
+
+        A late search has many points whose means differ by less than the errors of the model; the certain ones of them
+        are the better ones. Points that are not among those with the best means follow by their means. Of points
+        without a complete trial the standard deviation is that of the prior, since their values are imputed.
+        """
+        best, objective = self._comparable[:, 0], self._models.objectives[0]
+        if objective.is_noiseless or len(self._history.problem.signs) > 1:
+            return best
+        rows = torch.where(self._known.feasible, best, -torch.inf).topk(min(N_BOUNDED, len(best))).indices
+        X, surrogate = self._known.X[rows], objective.surrogate
+        variance = surrogate.posterior(X).variance.cpu()
+        prior = surrogate.kernel.diag(X.to(surrogate.observations.X.device)).cpu()
+        bounds = best[rows] - CAUTION * torch.where(self._complete[rows], variance, prior).sqrt()
+        others = best - best.max() + bounds.min() - 1.0
+        return others.scatter(0, rows, bounds)
 
     @cached_property
     def _complete(self) -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.recommendations import CAUTION
 from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.trials.directions import sign_of
@@ -180,8 +181,8 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
         rows = feasible[:t].nonzero()[:, 0]
         if len(rows):
             with torch.no_grad():
-                then = known.retrained(slice(0, t)).model(data.X[rows])[0]
-            out[t - 1 :] = means[rows[int(then.argmax())]]
+                mean, variance = known.retrained(slice(0, t)).model(data.X[rows])
+            out[t - 1 :] = means[rows[int((mean - CAUTION * variance.sqrt()).argmax())]]
     return out
 
 

@@ -1,4 +1,4 @@
-"""Recommended points and fronts: by posterior means, feasible with a probability, of the current space."""
+"""Recommended points and fronts: by the posterior, feasible with a probability, of the current space."""
 
 from typing import Any
 
@@ -237,6 +237,35 @@ def test_a_trial_without_its_constraint_is_the_best_only_where_no_other_is_feasi
     assert opt.best_trial == unknown
     known = opt.tell({"x": 0.2}, 2.0, constraints={"g": -1.0})
     assert opt.best_trial == known
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_with_noise_the_recommended_point_has_the_best_mean_less_one_standard_deviation(direction: str) -> None:
+    sign, differ = (1.0 if direction == "minimize" else -1.0), 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        opt = bo.Optimizer(BOX, direction=direction, seed=0)
+        points = [{"x": float(x), "y": float(y)} for x, y in rng.random((40, 2)) ** 3]  # most are in one corner
+        opt.tell(points, [sign * ((p["x"] - 0.3) ** 2 + p["y"] ** 2 + 0.2 * rng.standard_normal()) for p in points])
+        mean, std = opt.predict(points)
+        assert opt.recommend().params == points[int((sign * mean + std).argmin())]
+        differ += int((sign * mean).argmin()) != int((sign * mean + std).argmin())
+    assert differ > 0
+
+
+def test_a_pruned_trial_is_not_recommended_for_an_imputed_value() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=0))
+    rng = np.random.default_rng(0)
+    for number in range(30):
+        trial = study.ask()
+        x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+        trial.report(x**2 + y**2 + 0.1 * rng.standard_normal(), 1)
+        if number % 2:
+            study.tell(trial, x**2 + y**2 + 0.1 * rng.standard_normal())
+        else:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+    complete = [trial.params for trial in study.get_trials(states=[optuna.trial.TrialState.COMPLETE])]
+    assert study.sampler.recommend(study).params in complete
 
 
 def test_recommended_point_without_noise_is_the_best_measured_one() -> None:

@@ -209,10 +209,11 @@ class BKBSampler(BaseSampler):
     # -- results -------------------------------------------------------------------------------------------------
 
     def recommend(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> Recommendation:
-        """The evaluated point with the best posterior mean, among those expected to be feasible.
+        """The best evaluated point by the posterior, among those expected to be feasible.
 
-        Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any. With noise use it instead of `study.best_trial`, whose value is too good by selection.
+        It is the one whose mean is the best once it is made worse by one posterior standard deviation. Where
+        constraints are measured with noise, it is feasible with probability 0.9, if there is such a point. With noise
+        use it instead of `study.best_trial`, whose value is too good by selection.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated; see `Optimizer.recommend`. Ranges are those of the latest trials. In a study with
