@@ -291,6 +291,20 @@ OPTIMIZER = (
         MINIMIZING,
     ),
     Fault(
+        "recommended points may be uncertain",
+        "optimizer/recommendations.py",
+        "best[rows] - CAUTION * ",
+        "best[rows] - 0.0 * ",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "pruned trials are as certain as others",
+        "optimizer/recommendations.py",
+        "torch.where(self._complete[rows], variance, prior)",
+        "variance",
+        ("optimizer/test_recommendations.py", "adapters/optuna/test_reports.py"),
+    ),
+    Fault(
         "a choice of None is a gap in a table",
         "optimizer/conversion.py",
         "gaps = {name for name in empty if parameters[name].locate(cells[name]) is None}",

@@ -319,8 +319,8 @@ SEARCH = (
     Fault(
         "a search that knows its space begins anew",
         "search/restarts.py",
-        ".mean()) > UNKNOWN",
-        ".mean()) > 0.0",
+        "space) > UNKNOWN",
+        "space) > 0.0",
         RESTARTS,
     ),
     Fault(

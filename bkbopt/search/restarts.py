@@ -30,7 +30,17 @@ from bkbopt.search.trials.evaluations import Request
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.space import Space
 
-__all__ = ["FIRST", "GROWTH", "LENGTH", "UNKNOWN", "can_begin_anew", "first_of", "is_little_known", "seed_of"]
+__all__ = [
+    "FIRST",
+    "GROWTH",
+    "LENGTH",
+    "UNKNOWN",
+    "can_begin_anew",
+    "first_of",
+    "is_little_known",
+    "seed_of",
+    "unknown_share",
+]
 
 #: Number of the first trial of the first restart, ratio of these numbers for successive restarts, and length of each.
 FIRST, GROWTH, LENGTH = 300, 5, 60
@@ -62,16 +72,21 @@ def can_begin_anew(options: Options, history: History, request: Request) -> bool
     return are_wanted and not request.fixed and len(request.running) < LARGE_BATCH
 
 
-def is_little_known(models: Models, history: History, space: Space) -> bool:
-    """Whether the model of a single objective knows little of a space that is continuous in part, u > `UNKNOWN`."""
+def unknown_share(models: Models, history: History, space: Space) -> float:
+    """u of a space that is continuous in part; 0 with limits or several objectives, and for sums."""
     if not (models.ready and models.is_plain):
-        return False
+        return 0.0
     surrogate, embedding = models.objectives[0].surrogate, history.encoding.embedding(space.keyed, {})
     if embedding.space is None or isinstance(surrogate.kernel, SumKernel):
-        return False
+        return 0.0
     X = embedding(embedding.space.sample(N_POINTS, np.random.default_rng(STREAM)))
     variance = surrogate.posterior(X).variance
-    return float((variance / surrogate.kernel.diag(X.to(variance.device))).mean()) > UNKNOWN
+    return float((variance / surrogate.kernel.diag(X.to(variance.device))).mean())
+
+
+def is_little_known(models: Models, history: History, space: Space) -> bool:
+    """Whether most of the space is unknown, u > `UNKNOWN`."""
+    return unknown_share(models, history, space) > UNKNOWN
 
 
 def seed_of(seed: int, first: int) -> int:

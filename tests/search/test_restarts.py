@@ -13,7 +13,7 @@ from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
-from bkbopt.search.restarts import GROWTH, LENGTH, first_of, is_little_known, seed_of
+from bkbopt.search.restarts import GROWTH, LENGTH, first_of, is_little_known, seed_of, unknown_share
 from bkbopt.search.trials.evaluations import Evaluation, Problem, Suggestion
 from bkbopt.search.trials.states import COMPLETE, FAIL
 from bkbopt.spaces.space import Space
@@ -125,6 +125,28 @@ def test_suggestions_of_a_restart_follow_from_the_log() -> None:
     warm.suggest(number=later)
     warm.update([late])  # a trial from before the restart ends after its first trials
     assert warm.suggest(3, number=later) == designer([*log, late]).suggest(3, number=later)
+
+
+def test_whether_there_is_a_restart_is_decided_by_the_trials_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    log = settled() + [evaluation(number, rng.random(4), wells) for number in range(FIRST, FIRST + 40)]
+    before, after = (
+        unknown_share(search.models, search.history, CUBE) for search in (designer(log[:FIRST]), designer(log))
+    )
+    assert before > after
+    monkeypatch.setattr(restarts, "UNKNOWN", (before + after) / 2)
+    assert suggested(log, FIRST + 40).point == new_search(log[FIRST:]).suggest(number=41)[0].point
+
+
+def test_it_is_decided_again_when_earlier_trials_end_late() -> None:
+    log, rng = settled(), np.random.default_rng(4)
+    own = [evaluation(number, rng.random(4), wells) for number in range(FIRST, FIRST + 6)]
+    search = designer([*log[:8], *own])  # too few of the earlier trials have ended for a model
+    search.suggest(number=FIRST + 6)
+    late = [replace(e, order=(FIRST + 10.0 + e.number, e.number)) for e in log[8:]]
+    search.update(late)
+    assert search.suggest(number=FIRST + 6) == designer([*log[:8], *own, *late]).suggest(number=FIRST + 6)
+    assert search.suggest(number=FIRST + 6)[0].point == new_search(own).suggest(number=7)[0].point
 
 
 def test_what_is_reported_of_a_restart_counts_all_values_and_has_no_gap() -> None:
