@@ -324,6 +324,13 @@ SEARCH = (
         RESTARTS,
     ),
     Fault(
+        "studies of pruned trials begin anew",
+        "search/designer.py",
+        "earlier.history.n_complete >= MOST * len(before)",
+        "len(before) > 0",
+        RESTARTS,
+    ),
+    Fault(
         "grids begin anew",
         "search/restarts.py",
         "space.is_conditional or space.is_discrete or",

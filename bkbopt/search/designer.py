@@ -30,7 +30,7 @@ from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
-from bkbopt.search.restarts import LENGTH, can_begin_anew, first_of, is_little_known, seed_of
+from bkbopt.search.restarts import LENGTH, MOST, can_begin_anew, first_of, is_little_known, seed_of
 from bkbopt.search.startup import startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
@@ -236,7 +236,8 @@ class Designer:
                 earlier = Designer(self.problem, self.options, self.seed)
                 earlier.update(before)
             options, restarted = replace(self.options, restarts=False), None
-            if earlier.has_values and is_little_known(earlier.models, earlier.history, space):
+            pays = earlier.has_values and earlier.history.n_complete >= MOST * len(before)
+            if pays and is_little_known(earlier.models, earlier.history, space):
                 restarted = Designer(self.problem, options, seed_of(self.seed, first))
             self._restarted = key, restarted
         return self._restarted[1]

@@ -34,6 +34,7 @@ __all__ = [
     "FIRST",
     "GROWTH",
     "LENGTH",
+    "MOST",
     "UNKNOWN",
     "can_begin_anew",
     "first_of",
@@ -46,6 +47,8 @@ __all__ = [
 FIRST, GROWTH, LENGTH = 300, 5, 60
 #: Smallest u of a space that counts as little known.
 UNKNOWN = 0.4
+#: Smallest share of the trials before a restart that have values: without values it would consist of start-up points.
+MOST = 0.9
 #: Number of random points over which u is averaged; its standard error is below 0.02.
 N_POINTS = 256
 #: Seed of these points.

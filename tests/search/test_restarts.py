@@ -15,7 +15,7 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.restarts import GROWTH, LENGTH, first_of, is_little_known, seed_of, unknown_share
 from bkbopt.search.trials.evaluations import Evaluation, Problem, Suggestion
-from bkbopt.search.trials.states import COMPLETE, FAIL
+from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED
 from bkbopt.spaces.space import Space
 
 FIRST_OF_ALL = restarts.FIRST
@@ -196,6 +196,14 @@ def test_searches_without_perturbations_or_with_limits_do_not_begin_anew() -> No
     assert not anew(both, problem=Problem((-1.0, -1.0), CUBE))
     crashed = [replace(e, state=FAIL, values=()) if e.point["x0 (float)"] > 0.8 else e for e in log]
     assert not anew(crashed)
+
+
+def test_studies_most_of_whose_trials_are_pruned_do_not_begin_anew() -> None:
+    def pruned(n: int) -> list[Evaluation]:
+        return [replace(e, state=PRUNED, values=(), curve={1: e.values[0]}) if e.number < n else e for e in settled()]
+
+    assert anew(pruned(2))
+    assert not anew(pruned(20))
 
 
 def test_grids_do_not_begin_anew() -> None:
