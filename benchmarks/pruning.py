@@ -33,11 +33,13 @@ from optuna.trial import TrialState
 
 from benchmarks import comparison
 from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
-from benchmarks.functions import PROBLEMS, Array
+from benchmarks.functions import PROBLEMS as FUNCTIONS
+from benchmarks.functions import Array
 from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.sample_efficiency import off_centre
 from benchmarks.samplers import SAMPLERS, quiet_optuna
 
-__all__ = ["PRUNERS", "Job", "Training", "main", "run_job", "run_study"]
+__all__ = ["PROBLEMS", "PRUNERS", "Job", "Training", "main", "run_job", "run_study"]
 
 STEPS = 20
 NOISE_STREAM, AMPLITUDE_STREAM = 7_031, 7_032
@@ -47,7 +49,11 @@ PRUNERS: dict[str, Callable[[], BasePruner]] = {
     "halving": lambda: SuccessiveHalvingPruner(min_resource=2, reduction_factor=3),
 }
 PEERS = ("bkb", "tpe", "random")
-CHOSEN = ("hartmann6", "levy8", "rastrigin6", "ackley10")
+#: Functions whose minimum is not in the centre of their box, which is the first point of BKBSampler.
+PROBLEMS = {
+    problem.name: problem
+    for problem in (FUNCTIONS["hartmann6"], *(off_centre(FUNCTIONS[name]) for name in ("levy8", "rastrigin6", "ackley10")))
+}
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     jobs = [
         Job(peer, problem, options.steps or (400 if options.quick else 2_000), seed, pruner)
         for seed in range(options.seeds or (2 if options.quick else 4))
-        for problem in options.problems or (CHOSEN[:1] if options.quick else CHOSEN)
+        for problem in options.problems or list(PROBLEMS)[: 1 if options.quick else None]
         for pruner in options.pruners
         for peer in options.peers
     ]

@@ -246,8 +246,8 @@ class Designer:
 
     @property
     def has_values(self) -> bool:
-        """Whether there are enough values for suggestions from models."""
-        return self.history.n_complete >= self.options.first_fit
+        """Whether there are enough values, or estimates of them, for suggestions from models."""
+        return self.history.n_complete + self.history.n_estimated >= self.options.first_fit
 
     @property
     def has_models(self) -> bool:

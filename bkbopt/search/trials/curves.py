@@ -9,6 +9,8 @@
 The estimate for a trial that was pruned at a step is the isotonic regression of y on v at that step: intermediate and
 final values have the same direction, but need not have the same scale. Beyond the poorest v it continues with the slope
 of the linear regression. Beyond the best v it is constant, since a pruned trial is no evidence for a new best value.
+With fewer than `FEWEST` pairs it is v plus the mean of y - v; where no trial ran longer, it is v. So a search learns
+from pruned trials while few are complete: if the first trial is good, successive halving prunes nearly all others.
 """
 
 import bisect
@@ -26,7 +28,7 @@ Array = NDArray[np.float64]
 #: Intermediate values by step.
 Curve = Mapping[int, float]
 
-#: Number of such trials from which on there is an estimate.
+WEIGHT = 1.0
 FEWEST = 4
 
 
@@ -35,7 +37,7 @@ class _Line:
     """A regression of final on intermediate values; larger is better.
 
     Attributes:
-        v: intermediate values, ascending.
+        v: intermediate values, ascending; not empty.
         y: their regression, ascending.
         slope: slope below `v[0]`.
     """
@@ -45,14 +47,13 @@ class _Line:
     slope: float
 
     @classmethod
-    def fitted(cls, v: Array, y: Array) -> "_Line":
+    def fitted(cls, v: Array, y: Array, reached: Array) -> "_Line":
+        """The regression of `y (n,)` on `v (n,)`; `reached (m,)` are the values at the step of all trials."""
         from scipy.optimize import isotonic_regression  # late, since importing it takes time
 
         # Equal v with falling y are pooled, so that they get their mean.
         order = np.lexsort((-y, v))
-        u, z = _normalised(v), _normalised(y)
-        slope = float((u[0] @ z[0]) / (u[0] @ u[0])) * (z[1] / u[1]) if u[1] and z[1] else 0.0
-        return cls(v[order], isotonic_regression(y[order]).x, slope if 0.0 < slope < math.inf else 0.0)
+        return cls(v[order], isotonic_regression(y[order]).x, _slope(v, y, reached))
 
     def __call__(self, v: float) -> float:
         worst, final = float(self.v[0]), float(self.y[0])
@@ -65,11 +66,22 @@ class _Line:
         return min(float(self.y[-1]), max(final, found))
 
 
-def _normalised(v: Array) -> tuple[Array, float]:
-    """Deviations from the mean `(n,)`, of size one, and their unit; zero if they are equal."""
-    deviations = v / 4.0 - (v / 4.0).mean()
-    unit = float(np.abs(deviations).max())
-    return (deviations / unit if unit else deviations), unit
+def _slope(v: Array, y: Array, reached: Array) -> float:
+    """Slope of the regression line of `y` on `v`, with one more pair on the line of slope 1 through their means.
+
+    The distance of that pair from the means of `v` is the root mean square of those of `reached`.
+    """
+    centre = float((v / 4.0).mean())
+    z = y / 4.0 - (y / 4.0).mean()
+    distances = np.concatenate([v, reached]) / 4.0 - centre
+    unit, height = float(np.abs(distances).max()), float(np.abs(z).max())
+    if not unit:
+        return 0.0
+    u, others = np.split(distances / unit, [len(v)])
+    weight = WEIGHT * float((others**2).mean()) 
+    covariance = float((u @ z) / height) * (height / unit) if height else 0.0
+    slope = (covariance + weight) / (float(u @ u) + weight)
+    return slope if 0.0 < slope < math.inf else 0.0
 
 
 @dataclass
@@ -85,11 +97,13 @@ class FinalValues:
     sign: float
     curves: Sequence[Curve]
     y: Sequence[float]
+    _all: list[tuple[Curve, list[int], float]] = field(init=False)
     _known: list[tuple[Curve, list[int], float, bool]] = field(init=False)
     _lines: dict[int, _Line | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         trials = [(curve, sorted(curve), self.sign * y) for curve, y in zip(self.curves, self.y, strict=True)]
+        self._all = trials
         self._known = [(*trial, False) for trial in trials if math.isfinite(trial[2])]
         pruned = sorted(
             (trial for trial in trials if math.isnan(trial[2]) and trial[1]), key=lambda trial: -trial[1][-1]
@@ -109,12 +123,21 @@ class FinalValues:
         return math.nan if line is None else self.sign * line(self.sign * curve[step])
 
     def _line(self, step: int) -> _Line | None:
-        """The regression at a step, from complete trials and those that were pruned later."""
+        """The regression at a step, from complete trials and those that were pruned later; None without a pair."""
         pairs = []
         for curve, steps, final, is_pruned in self._known:
             if is_pruned and steps[-1] <= step:
                 continue
-            last = bisect.bisect_right(steps, step) - 1
-            if last >= 0 and math.isfinite(curve[steps[last]]) and math.isfinite(final):
-                pairs.append((self.sign * curve[steps[last]], final))
-        return _Line.fitted(*np.array(pairs).T) if len(pairs) >= FEWEST else None
+            v = self._value(curve, steps, step)
+            if math.isfinite(v) and math.isfinite(final):
+                pairs.append((v, final))
+        reached = [self._value(curve, steps, step) for curve, steps, _ in self._all if steps and steps[-1] >= step]
+        reached = [v for v in reached if math.isfinite(v)]
+        if not pairs and not any(steps and steps[-1] > step for _, steps, _, _ in self._known):
+            pairs = [(v, v) for v in reached]
+        return _Line.fitted(*np.array(pairs).T, np.array(reached)) if pairs else None
+
+    def _value(self, curve: Curve, steps: list[int], step: int) -> float:
+        """Intermediate value at a step, or at the last one before it; larger is better, NaN if there is none."""
+        last = bisect.bisect_right(steps, step) - 1
+        return self.sign * curve[steps[last]] if last >= 0 else math.nan

@@ -80,6 +80,7 @@ class History:
         failed: which parameters the failed trials have.
         parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
         n_complete: number of trials with a value for every objective.
+        n_estimated: number of pruned trials with intermediate values.
         n_failed: number of failed trials.
     """
 
@@ -102,7 +103,7 @@ class History:
             self._widen(problem.space)
 
     def _reset(self) -> None:
-        self.n_complete = self.n_failed = 0
+        self.n_complete = self.n_estimated = self.n_failed = 0
         self._X: Tensor | None = None
         self._encoded = self._taken = 0
         self._objectives = [_Column(sign) for sign in self.problem.signs]
@@ -218,6 +219,7 @@ class History:
         if not values and evaluation.state != "PRUNED":
             return  # it has values of constraints only
         self.n_complete += bool(values)
+        self.n_estimated += not values and bool(evaluation.curve)
         for k, column in enumerate(self._objectives):
             y = values[k] if values else math.nan
             column.append(row, y, math.nan if stds is None else stds[k], evaluation.curve)
