@@ -33,9 +33,16 @@ POSTERIOR = (
     Fault(
         "eigenvalues of rounding are inverted",
         "posterior/linalg.py",
-        "keep = eigenvalues > top * m * torch.finfo(K.dtype).eps",
+        "keep = eigenvalues > m * unit",
         "keep = eigenvalues > 0.0",
         ("posterior/test_linalg.py", "posterior/features/test_nystrom.py"),
+    ),
+    Fault(
+        "eigenvalues that rounding made too small give long features",
+        "posterior/linalg.py",
+        "w + 2.0 * unit, w)",
+        "w, w)",
+        ("posterior/features/test_nystrom.py",),
     ),
     Fault(
         "a new feature keeps what the old ones say",

@@ -191,7 +191,8 @@ class ARDKernel:
         A, B = (selected(X, self._numeric) * scale for X in (X1, X2))
         if self.form == "matern12":
             return self.outputscale * torch.exp(-_distances(A, B))
-        r2 = self._squares(A, B)
+        # Of the matrix of some points the smallest eigenvalues count (see `thin_root`), so it has no expanded squares.
+        r2 = _distances(A, A).square() if X1 is X2 and not A.requires_grad else self._squares(A, B)
         if r2.requires_grad:
             return self.outputscale * self._shape(r2)
         return self._shape_in_place(r2).mul_(self.outputscale)

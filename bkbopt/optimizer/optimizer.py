@@ -257,7 +257,7 @@ class Optimizer(Readings):
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
-            constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or columns.
+            constraints: their values by name, feasible if <= 0; for many trials arrays or columns without gaps.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.

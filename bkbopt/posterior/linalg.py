@@ -162,6 +162,10 @@ def thin_root(K: Tensor) -> Tensor:
     otherwise the residual k(x, x) - |z|^2 of points in the dictionary becomes negative. The cut part counts as
     residual, so posterior variances of points with n evaluations have relative errors of about n c / lam.
 
+    The others have rounding errors of about 2 w_max eps, which are added where that is more than 1e-4 of an eigenvalue.
+    A feature of too small an eigenvalue, as of two points 1e-8 apart, would be a tenth too long. Far from both points
+    it is as large as the root of k(x, x), so that the residual there would be negative.
+
     Raises:
         KernelError: `K` is not finite, or has an eigenvalue far below zero (the kernel is not positive definite).
     """
@@ -176,9 +180,12 @@ def thin_root(K: Tensor) -> Tensor:
             f"kernel: expected a positive semi-definite matrix, got eigenvalues from {float(eigenvalues[0]):.3g} "
             f"to {top:.3g} on {m} points; use a valid kernel."
         )
-    keep = eigenvalues > top * m * torch.finfo(K.dtype).eps
+    unit = top * torch.finfo(K.dtype).eps
+    keep = eigenvalues > m * unit
+    w = eigenvalues[keep]
+    w = torch.where(w < 2e4 * unit, w + 2.0 * unit, w)
     # Contiguous, as arrays read from a state file: products of arrays with other layouts round differently.
-    return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
+    return (U[:, keep] / w.sqrt()).contiguous()
 
 
 def append_to_thin_root(W: Tensor, Z: Tensor, root: Tensor) -> Tensor:

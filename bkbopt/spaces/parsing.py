@@ -10,7 +10,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, as_python, shown
 
-__all__ = ["describe", "parse", "read_description"]
+__all__ = ["check_items", "describe", "parse", "read_description"]
 
 T = TypeVar("T")
 Items = tuple[tuple[str, Parameter], ...]
@@ -47,6 +47,25 @@ def parse(spec: object) -> Items:
                 f"between them, or bo.Categorical([{low}, {high}]) for the choices."
             )
     return items
+
+
+def check_items(items: object) -> None:
+    """Refuse what is no tuple of at least one pair of a name and a parameter, as the forms that `parse` reads."""
+    if not isinstance(items, tuple) or not all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        raise ArgumentTypeError(
+            f"items: expected a tuple of pairs (name, parameter), got {_with_type(items)}: make a space of a dict or "
+            "of bounds with Space.parse"
+        )
+    if not items:
+        raise ArgumentError("space: expected at least one parameter, got none")
+    for name, parameter in items:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"space: expected names that are strings, got {shown(name)}")
+        if not isinstance(parameter, Parameter):
+            raise ArgumentTypeError(
+                f"items: expected for {name!r} a Float, Int, Categorical or Ordinal, got {_with_type(parameter)}: "
+                "Space.parse reads other forms"
+            )
 
 
 def describe(items: Items) -> list[dict[str, Any]]:

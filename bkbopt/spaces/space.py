@@ -60,12 +60,8 @@ class Space:
     items: tuple[tuple[str, Parameter], ...]
 
     def __post_init__(self) -> None:
-        """Refuse names and conditions that are not valid."""
-        if not self.items:
-            raise ArgumentError("space: expected at least one parameter, got none")
-        for name, _ in self.items:
-            if not isinstance(name, str):
-                raise ArgumentTypeError(f"space: expected names that are strings, got {shown(name)}")
+        """Refuse items, names and conditions that are not valid."""
+        _spec.check_items(self.items)
         if len(set(self.names)) < len(self.names):
             raise ArgumentError(f"space: expected distinct names, got {shown(self.names)}")
         self._conditions  # noqa: B018  # checks them

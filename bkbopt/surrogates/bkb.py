@@ -53,8 +53,9 @@ REFACTOR_EVERY = 512
 SEED_SIZE = 256
 #: Fraction of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
-#: A residual below this fraction of k(x, x) is rounding error: the point lies in the dictionary's span.
-RANK_TOLERANCE = 1e-10
+#: No point with a residual below this fraction of k(x, x) is appended. Each Gram-Schmidt step multiplies the rounding
+#: error of the features by the root of k(x, x) / residual; a draw computes them anew.
+RANK_TOLERANCE = 1e-8
 
 
 class BKB(SurrogateBase[Fantasy]):

@@ -7,14 +7,13 @@
 | D      | (k, d) | enc.  | points with kept values: all, or a subset of `MOST` of them                      |
 | ybar   | (k,)   | y     | mean of the kept values of each point of D                                       |
 | lam    | scalar | y^2   | noise variance                                                                   |
-| E      | (k, k) | y^2   | K(D, D) + lam N^-1, the covariance of ybar                                       |
 | m, c   | (u,)   | y,y^2 | mean and variance of f(U_i) given ybar at the points of D other than U_i         |
 | z      | (n,)   | -     | a value minus its prediction from all other kept values, in standard deviations  |
 
-At points of D m and c follow from E^-1: Rasmussen & Williams (2006), Eqs. 5.10 to 5.12. The other kept values at the
-same point are added to them. An evaluation with a noise variance of its own has the largest likelihood where that is
-the square of its residual; the log likelihood then gains (z^2 - 1 - log z^2) / 2 (Ament et al. 2024, "robust Gaussian
-processes via relevance pursuit").
+At points of D m and c are those of `Model.left_out`, for all values of a point at once. The other kept values at the
+same point are then added to them. An evaluation with a noise variance of its own has the largest likelihood where that
+is the square of its residual; the log likelihood then gains (z^2 - 1 - log z^2) / 2 (Ament et al. 2024, "robust
+Gaussian processes via relevance pursuit").
 """
 
 import numpy as np
@@ -23,9 +22,8 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.kernels import Kernel
-from bkbopt.kernels.base import noisy_gram
-from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.exact import ExactGP
 from bkbopt.surrogates.fit_data import FitData
 
 __all__ = ["gains", "predictions_from_others"]
@@ -84,18 +82,13 @@ def predictions_from_others(
 
 def _at_points(U: Tensor, data: FitData, kernel: Kernel, noise: float) -> tuple[Tensor, Tensor]:
     """m and c at the points `U (u, d)`."""
-    D, noises = data.U, data.noises(noise)
-    L = safe_cholesky(noisy_gram(kernel, D, noises))
-    a = torch.cholesky_solve(data.ybar[:, None], L)[:, 0]
+    taken, gp = Observations(U.shape[1], U.device), ExactGP(device=U.device)
+    taken.add(data.U, data.ybar, data.n)
+    gp.rebuild(taken, kernel, noise)
     m, c = torch.empty_like(U[:, 0]), torch.empty_like(U[:, 0])
     for i in range(0, len(U), BLOCK):
-        B = U[i : i + BLOCK]
-        K = kernel(B, D)
-        m[i : i + BLOCK] = K @ a
-        explained = torch.linalg.solve_triangular(L, K.T, upper=False).square().sum(0)
-        c[i : i + BLOCK] = (kernel.diag(B) - explained).clamp_min(0.0)
+        m[i : i + BLOCK], c[i : i + BLOCK] = gp.model(U[i : i + BLOCK])
     place = {key: i for i, key in enumerate(row_keys(U))}
-    rows = torch.tensor([place[key] for key in row_keys(D)], device=U.device)
-    variance = 1.0 / torch.cholesky_inverse(L).diagonal()  # of ybar_i given the others
-    m[rows], c[rows] = data.ybar - a * variance, (variance - noises).clamp_min(0.0)
+    rows = torch.tensor([place[key] for key in row_keys(data.U)], device=U.device)
+    m[rows], c[rows] = gp.model.left_out(data.U, data.ybar, data.n, taken)
     return m, c

@@ -5,10 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError
@@ -311,6 +313,35 @@ def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for()
     done = opt.tell([ROWS[0]] * 4, [1.0, 2.0, 3.0, 4.0], constraints=limits, invalid="fail")
     assert [(t.state, t.value) for t in done] == [("COMPLETE", 1.0), ("FAIL", None), ("FAIL", None), ("COMPLETE", 4.0)]
     assert [dict(t.constraints) for t in done[1:3]] == [{}, {}]
+
+
+NUMBERS = st.sampled_from([-1.0, 0.5, math.nan, math.inf])
+LIMITS = st.sampled_from([-1.0, 0.5, math.nan])
+STDS = st.sampled_from([0.0, 0.1, math.nan])
+
+
+@hypothesis.given(
+    st.lists(st.tuples(NUMBERS, LIMITS, LIMITS, STDS), min_size=1, max_size=4), st.sampled_from(["fail", "raise"])
+)
+def test_a_table_is_told_as_its_rows_one_by_one(rows: list[tuple[float, ...]], invalid: Any) -> None:
+    frame = pd.DataFrame(rows, columns=["loss", "heat", "weight", "std"]).assign(x=0.5, y=0.0)
+    limits = {"heat": "heat", "weight": "weight"}
+    whole, single = (optimizer(constraints=[*limits]) for _ in range(2))
+    try:
+        for row in frame.to_dict("records"):
+            at, values = {"x": row["x"], "y": row["y"]}, {name: row[name] for name in limits}
+            single.tell(at, row["loss"], constraints=values, std=row["std"], invalid=invalid)
+    except ArgumentError:
+        with pytest.raises(ArgumentError):
+            whole.tell(frame, "loss", constraints=limits, std="std", invalid=invalid)
+        assert whole.trials == []
+    else:
+        whole.tell(frame, "loss", constraints=limits, std="std", invalid=invalid)
+        assert outcomes(whole) == outcomes(single)
+
+
+def outcomes(opt: bo.Optimizer) -> list[Any]:
+    return [(t.state, t.values, t.stds, dict(t.constraints), dict(t.params)) for t in opt.trials]
 
 
 def test_several_values_for_a_single_objective_are_refused_with_a_hint() -> None:

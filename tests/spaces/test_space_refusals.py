@@ -75,6 +75,20 @@ def test_parameter_refuses(make, error, message):
 
 
 @pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ({"x": (0.0, 1.0)}, r"^items: expected a tuple of pairs .* of type dict: .* with Space\.parse"),
+        ([(0.0, 1.0)], r"^items: expected a tuple of pairs .* of type list: .* with Space\.parse"),
+        (("x",), r"^items: expected a tuple of pairs .* of type tuple: .* with Space\.parse"),
+        ((("x", (0.0, 1.0)),), r"^items: expected for 'x' a Float, .* of type tuple: Space\.parse reads other forms"),
+    ],
+)
+def test_other_forms_than_pairs_of_names_and_parameters_are_for_parse(items: object, message: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=message):
+        Space(items)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
         ({}, ArgumentError, "at least one parameter"),

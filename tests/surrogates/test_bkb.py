@@ -169,6 +169,22 @@ def test_ten_thousand_steps_under_a_fixed_dictionary_equal_a_computation_from_sc
     check_against_scratch(bkb, X, y, Xs)
 
 
+def test_points_that_nearly_coincide_are_learnt_one_by_one_without_too_long_projections() -> None:
+    line = torch.linspace(0.0, 1.0, 101)[:, None].double()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.random((1, 1))
+        for _ in range(20):
+            near = X[rng.integers(len(X))] + 10.0 ** -rng.uniform(0.0, 6.0) * rng.standard_normal(1)
+            X = np.append(X, near[None].clip(0.0, 1.0), 0)
+        bkb = BKB(rbf(1, 0.1), 1e-8)
+        for x in X:
+            bkb.observe(x[None], np.sin(5.0 * x))  # a KernelError where the projection is longer than the point
+        features = bkb.model.features
+        # A thousandth is where the kernel is refused.
+        assert float((features(line) ** 2).sum(1).max()) < 1.0 + 1e-3
+
+
 # -- budgets and draws -----------------------------------------------------------------------------------------------
 
 

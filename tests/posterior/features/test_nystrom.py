@@ -1,12 +1,14 @@
 """Nystrom features: the projection on the span of any inducing points."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from bkbopt.errors import KernelError
-from bkbopt.kernels import as_kernel, gram, matern52, rbf
+from bkbopt.kernels import ARDKernel, as_kernel, gram, matern52, rbf
 from bkbopt.posterior.features import Extension, FeatureMap, Nystrom, WithoutResidual
 from bkbopt.posterior.linalg import inverse_root
 
@@ -55,6 +57,20 @@ def test_near_duplicates_do_not_spoil_the_projection() -> None:
     # The differences of near points are rounding error of size 1e-16 divided by distances of 1e-9, and squared.
     np.testing.assert_allclose(Z1 @ Z1.T, Z2 @ Z2.T, rtol=0.0, atol=1e-6)
     assert float(near.residual(X, Z2).min()) >= 0.0
+
+
+@pytest.mark.parametrize("lengthscale", [0.03, 0.3])
+@pytest.mark.parametrize("kernel", [matern52, rbf])
+def test_projection_is_not_longer_than_a_point_where_inducing_points_nearly_coincide(
+    kernel: Callable[[int, float], ARDKernel], lengthscale: float
+) -> None:
+    k, rng = kernel(2, lengthscale), np.random.default_rng(0)
+    for distance in np.geomspace(2e-8, 2e-6, 300) * lengthscale:
+        x, step = torch.as_tensor(rng.random((2, 2)))
+        features = Nystrom.from_points(k, torch.stack([x, x + distance * step / step.norm()]))
+        line = x + torch.linspace(-2.0, 2.0, 21)[:, None] * lengthscale * step / step.norm()
+        Z = features(line)
+        assert float((Z * Z).sum(1).max()) < 1.0 + 1e-4
 
 
 @pytest.mark.parametrize("k", [1, 3])
