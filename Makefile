@@ -19,6 +19,8 @@ help: ## print this list
 env: $(STAMP) ## build the environment in .venv
 
 $(STAMP): pyproject.toml constraints.txt
+	@test ! -L .venv || { echo ".venv: expected a folder of this checkout, got a link, whose target would be cleared;" \
+	  "update the environment there, or remove the link." >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@

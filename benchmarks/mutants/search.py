@@ -331,6 +331,20 @@ SEARCH = (
         RESTARTS,
     ),
     Fault(
+        "batches of a restart are partly of the whole search",
+        "search/restarts.py",
+        "len(request.running) < MOST_RUNNING",
+        "len(request.running) < 5",
+        RESTARTS,
+    ),
+    Fault(
+        "a restart consists of start-up trials",
+        "search/designer.py",
+        "min(self.options.n_startup_trials, MOST_STARTUP)",
+        "self.options.n_startup_trials",
+        RESTARTS,
+    ),
+    Fault(
         "grids begin anew",
         "search/restarts.py",
         "space.is_conditional or space.is_discrete or",

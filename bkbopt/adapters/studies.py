@@ -62,6 +62,7 @@ def optimizer_of(study: Study) -> Optimizer:
         seed=sampler._seed,
         surrogate=sampler._options.surrogate,
         deterministic=sampler._options.models.deterministic,
+        perturbations=sampler._options.perturbations,
         **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
     )
     finished = [trial for trial in trials if trial.state.is_finished()]

@@ -149,14 +149,20 @@ class Dimension:
         """The numbers as tick labels; empty where one would cover the one before."""
         length = _length(ax, which)
         low, high = self._linear(np.array(self.limits()))
+        texts = [f"{value:g}" for value in self.values]
+        # One half width for all of them, so that of equal steps every second or every third has a label.
+        half = 0.5 * LETTER * max(map(len, texts)) if which == "x" else 6.0  # points of a letter, and of a line
         end, labels = -np.inf, []
-        for value, at in zip(self.values, (self._linear(self.place(self.values)) - low) / (high - low), strict=True):
-            label = f"{value:g}"
-            half = 0.5 * LETTER * len(label) if which == "x" else 6.0  # points of a letter, and of a line
+        for text, at in zip(texts, (self._linear(self.place(self.values)) - low) / (high - low), strict=True):
             fits = at * length - half >= end
-            labels.append(label if fits else "")
+            labels.append(text if fits else "")
             end = at * length + half + 4.0 if fits else end
         return labels
+
+    def spacing(self, ax: "Axes") -> float:
+        """Smallest distance of two values along a horizontal axis, in points (1/72 inch)."""
+        (low, high), at = self._linear(np.array(self.limits())), self._linear(self.place(self.values))
+        return float(np.diff(at).min(initial=high - low) / (high - low)) * _length(ax, "x")
 
     def limits(self) -> tuple[float, float]:
         """Limits of the axis: those of the range, and half a step more if it is not a continuum."""

@@ -30,7 +30,7 @@ from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
-from bkbopt.search.restarts import LENGTH, MOST, can_begin_anew, first_of, is_little_known, seed_of
+from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
 from bkbopt.search.startup import startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
@@ -235,7 +235,8 @@ class Designer:
             if len(before) < len(self.history.finished):
                 earlier = Designer(self.problem, self.options, self.seed)
                 earlier.update(before)
-            options, restarted = replace(self.options, restarts=False), None
+            n_startup = min(self.options.n_startup_trials, MOST_STARTUP)
+            options, restarted = replace(self.options, n_startup_trials=n_startup, restarts=False), None
             pays = earlier.has_values and earlier.history.n_complete >= MOST * len(before)
             if pays and is_little_known(earlier.models, earlier.history, space):
                 restarted = Designer(self.problem, options, seed_of(self.seed, first))

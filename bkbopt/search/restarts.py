@@ -23,7 +23,6 @@ The figures are in docs/design/perturbations.md.
 import numpy as np
 
 from bkbopt.kernels.structured import SumKernel
-from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.models import Models
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Request
@@ -35,6 +34,8 @@ __all__ = [
     "GROWTH",
     "LENGTH",
     "MOST",
+    "MOST_RUNNING",
+    "MOST_STARTUP",
     "UNKNOWN",
     "can_begin_anew",
     "first_of",
@@ -45,6 +46,11 @@ __all__ = [
 
 #: Number of the first trial of the first restart, ratio of these numbers for successive restarts, and length of each.
 FIRST, GROWTH, LENGTH = 300, 5, 60
+#: Largest number of start-up trials of a restart: the rest of its trials has to search what they have found.
+MOST_STARTUP = LENGTH // 2
+#: Number of running trials beside which there is no restart: of a larger batch all would be start-up points. With a
+#: smaller one batches would be of both searches, and a restart that knows points of the settled search stays there.
+MOST_RUNNING = LENGTH // 3
 #: Smallest u of a space that counts as little known.
 UNKNOWN = 0.4
 #: Smallest share of the trials before a restart that have values: without values it would consist of start-up points.
@@ -72,7 +78,7 @@ def can_begin_anew(options: Options, history: History, request: Request) -> bool
     space, are_wanted = request.space, options.restarts and options.perturbations and options.models.fit
     if space is None or space.is_conditional or space.is_discrete or history.is_conditional:
         return False
-    return are_wanted and not request.fixed and len(request.running) < LARGE_BATCH
+    return are_wanted and not request.fixed and len(request.running) < MOST_RUNNING
 
 
 def unknown_share(models: Models, history: History, space: Space) -> float:

@@ -54,3 +54,12 @@ def test_pairwise_dependence_fills_the_lower_triangle(mixed: bo.Optimizer) -> No
                 assert axes[i, j].get_xlabel() == names[j]
             if j < i:
                 assert axes[i, j].get_ylabel() == names[i]
+
+
+def test_marks_of_neighbouring_numbers_do_not_overlap() -> None:
+    opt = bo.Optimizer({"depth": bo.Int(1, 12), "x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"depth": 3, "x": 0.2}, {"depth": 11, "x": 0.7}], [1.0, 0.0])
+    for columns in (1, 4):
+        ax = plots.partial_dependence(opt, "depth", ax=Figure().add_subplot(1, columns, 1))
+        apart = np.diff(ax.transData.transform([(1, 0.0), (2, 0.0)])[:, 0]).item() * 72.0 / ax.figure.dpi
+        assert ax.get_lines()[0].get_markersize() <= apart

@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.feasible import INFEASIBLE
@@ -97,6 +98,17 @@ def test_ticks_of_many_whole_numbers_are_whole() -> None:
         plots.posterior_contour(opt, "x", "depth").get_yticks(),
     ):
         assert (ticks == np.round(ticks)).all()
+
+
+def test_of_numbers_that_would_touch_every_second_or_third_has_a_label() -> None:
+    opt = bo.Optimizer({"depth": bo.Int(1, 12), "x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"depth": 3, "x": 0.2}, {"depth": 11, "x": 0.7}], [1.0, 0.0])
+    for columns in range(1, 8):
+        figure = Figure()
+        ax = plots.posterior_slice(opt, "depth", ax=figure.add_subplot(1, columns, 1))
+        shown = [i for i, label in enumerate(ax.get_xticklabels()) if label.get_text()]
+        assert len(set(np.diff(shown))) <= 1
+        assert len(shown) == 12 or columns > 1
 
 
 def test_contours_and_cells_are_what_predict_says(

@@ -13,7 +13,16 @@ from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
-from bkbopt.search.restarts import GROWTH, LENGTH, first_of, is_little_known, seed_of, unknown_share
+from bkbopt.search.restarts import (
+    GROWTH,
+    LENGTH,
+    MOST_RUNNING,
+    MOST_STARTUP,
+    first_of,
+    is_little_known,
+    seed_of,
+    unknown_share,
+)
 from bkbopt.search.trials.evaluations import Evaluation, Problem, Suggestion
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED
 from bkbopt.spaces.space import Space
@@ -109,6 +118,24 @@ def new_search(trials: list[Evaluation]) -> Designer:
     return search
 
 
+def test_a_batch_of_a_restart_is_one_of_the_new_search() -> None:
+    log, count = settled(), 2 * LARGE_BATCH
+    batch = designer(log).suggest(count, number=FIRST)
+    assert [found.point for found in batch] == [found.point for found in new_search([]).suggest(count, number=1)]
+    log += [evaluation(found.number, np.array(list(found.point.values())), wells) for found in batch]
+    later = designer(log).suggest(count, number=FIRST + count)
+    anew_later = new_search(log[FIRST:]).suggest(count, number=count + 1)
+    assert [found.point for found in later] == [found.point for found in anew_later]
+
+
+def test_half_of_a_restart_at_least_searches_what_its_start_up_trials_have_found() -> None:
+    options, rng = replace(OPTIONS, n_startup_trials=FIRST), np.random.default_rng(2)
+    own = [evaluation(number, rng.random(4), wells) for number in range(FIRST, FIRST + MOST_STARTUP)]
+    for n, is_informed in ((MOST_STARTUP - 1, False), (MOST_STARTUP, True)):
+        found = designer(settled() + own[:n], options).suggest(number=FIRST + n)[0]
+        assert (found.diagnostics.n_inducing is not None) is is_informed
+
+
 def test_suggestions_of_a_restart_follow_from_the_log() -> None:
     log = settled()
     warm = designer(log)
@@ -179,7 +206,7 @@ def test_a_search_of_which_most_is_known_does_not_begin_anew() -> None:
     "more",
     [
         {"fixed": {next(iter(CUBE.keyed)): 0.5}},
-        {"running": {900 + i: dict.fromkeys(CUBE.keyed, 0.1 * i) for i in range(LARGE_BATCH)}},
+        {"running": {900 + i: dict.fromkeys(CUBE.keyed, 0.1 * i) for i in range(MOST_RUNNING)}},
     ],
     ids=["fixed values", "many running trials"],
 )

@@ -73,6 +73,7 @@ class BKBSampler(BaseSampler):
         acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`; with several objectives, constraints
             or failed trials other criteria are used, see `bkbopt.search.criteria.criterion`.
         kernel: see `BKB`; its columns are those of all parameters in the order of their names.
+        perturbations: whether some trials, fewer and fewer, search for a better basin, as for `Optimizer`.
 
     Raises:
         ArgumentError: an option is out of range (a ValueError).
@@ -101,6 +102,7 @@ class BKBSampler(BaseSampler):
         beta: Any = None,
         acquisition: Any = "ucb",
         kernel: object = None,
+        perturbations: bool = True,
     ) -> None:
         self._given = {name: value for name, value in locals().items() if name != "self"}
         rule = as_rule(acquisition)
@@ -110,6 +112,7 @@ class BKBSampler(BaseSampler):
             )
         deterministic_objective = check_flag("deterministic_objective", deterministic_objective)
         warn_independent_sampling = check_flag("warn_independent_sampling", warn_independent_sampling)
+        perturbations = check_flag("perturbations", perturbations)
         n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
         sequence = np.random.SeedSequence(checked_seed(seed))
@@ -122,6 +125,7 @@ class BKBSampler(BaseSampler):
             rule,
             as_confidence(beta),
             repeat_when_exhausted=True,
+            perturbations=perturbations,
         )
         self._independent_sampler = independent_sampler
         self._warn = warn_independent_sampling

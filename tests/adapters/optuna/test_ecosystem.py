@@ -14,8 +14,9 @@ from optuna.samplers import PartialFixedSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 import bkbopt as bo
-from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.adapters.optuna import BKBSampler, optimizer_of
 from bkbopt.errors import BkbError
+from bkbopt.search import choosing
 from tests.sweeps import slow_but
 
 experimental = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
@@ -330,6 +331,7 @@ def test_reseeding_reaches_the_independent_sampler() -> None:
         ({"acquisition": []}, (TypeError, ValueError)),
         ({"kernel": "rbf"}, TypeError),
         ({"kernel": 1.0}, TypeError),
+        ({"perturbations": "no"}, TypeError),
     ],
     ids=str,
 )
@@ -370,3 +372,14 @@ def test_options_are_used(options: dict[str, Any]) -> None:
     assert study.best_value < 0.2
     if options.get("max_inducing") == 4:
         assert max(record.n_inducing for record in study.sampler.diagnostics) <= 4
+
+
+def test_perturbations_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(choosing, "is_perturbation", lambda number, *_: asked.append(number) is not None)
+    for wanted in (True, False):
+        asked.clear()
+        study = new_study(perturbations=wanted)
+        study.optimize(objective, n_trials=8)
+        assert bool(asked) is wanted
+        assert optimizer_of(study)._core.designer.options.perturbations is wanted
