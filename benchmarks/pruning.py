@@ -52,7 +52,10 @@ PEERS = ("bkb", "tpe", "random")
 #: Functions whose minimum is not in the centre of their box, which is the first point of BKBSampler.
 PROBLEMS = {
     problem.name: problem
-    for problem in (FUNCTIONS["hartmann6"], *(off_centre(FUNCTIONS[name]) for name in ("levy8", "rastrigin6", "ackley10")))
+    for problem in (
+        FUNCTIONS["hartmann6"],
+        *(off_centre(FUNCTIONS[name]) for name in ("levy8", "rastrigin6", "ackley10")),
+    )
 }
 
 

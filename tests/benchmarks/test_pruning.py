@@ -19,7 +19,7 @@ def test_a_training_ends_at_the_function_and_starts_far_above() -> None:
 
 
 def test_pruned_trials_count_their_own_steps_only() -> None:
-    training = pruning.Training("branin", 0)
+    training = pruning.Training("hartmann6", 0)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), pruner=pruning.PRUNERS["median"]())
     study.optimize(training, n_trials=40)
     assert any(trial.state.name == "PRUNED" for trial in study.trials)
@@ -27,7 +27,7 @@ def test_pruned_trials_count_their_own_steps_only() -> None:
 
 
 def test_a_table_has_a_row_for_each_pruner_and_sampler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--problems", "branin", "--steps", "300", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
+    sizes = ["--problems", "hartmann6", "--steps", "300", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
     pruning.main([*sizes, "--peers", "bkb", "random", "--pruners", "none", "halving"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(("  none", "  halving"))]
     assert [row[:3] for row in rows] == [[p, s, "2"] for p in ("none", "halving") for s in ("bkb", "random")]

@@ -5,12 +5,15 @@
 | v      | (n,)   | user's | intermediate values at a step, or at the last one before it, of complete       |
 |        |        |        | trials and of those that were pruned later                                     |
 | y      | (n,)   | user's | their final values; estimates for those that were pruned                       |
+| a      | (m,)   | user's | intermediate values at a step of all trials that reached it                    |
 
 The estimate for a trial that was pruned at a step is the isotonic regression of y on v at that step: intermediate and
-final values have the same direction, but need not have the same scale. Beyond the poorest v it continues with the slope
-of the linear regression. Beyond the best v it is constant, since a pruned trial is no evidence for a new best value.
-With fewer than `FEWEST` pairs it is v plus the mean of y - v; where no trial ran longer, it is v. So a search learns
-from pruned trials while few are complete: if the first trial is good, successive halving prunes nearly all others.
+final values have the same direction, but need not have the same scale. Beyond the best v it is constant, since a pruned
+trial is no evidence for a new best value. Beyond the poorest v it continues with the slope of the linear regression,
+which has one more pair: it lies on the line of slope one through the means of v and y, at the root mean square distance
+of a from the mean of v. So few trials that ran longer, or trials that differ little, give a slope of about one, and
+many that differ as much as all do give their own. A search thus learns from pruned trials while few are complete: if
+the first trial is good, successive halving prunes nearly all others.
 """
 
 import bisect
@@ -28,9 +31,6 @@ Array = NDArray[np.float64]
 #: Intermediate values by step.
 Curve = Mapping[int, float]
 
-WEIGHT = 1.0
-FEWEST = 4
-
 
 @dataclass(frozen=True)
 class _Line:
@@ -47,13 +47,13 @@ class _Line:
     slope: float
 
     @classmethod
-    def fitted(cls, v: Array, y: Array, reached: Array) -> "_Line":
-        """The regression of `y (n,)` on `v (n,)`; `reached (m,)` are the values at the step of all trials."""
+    def fitted(cls, v: Array, y: Array, a: Array) -> "_Line":
+        """The regression of `y (n,)` on `v (n,)` at a step with the values `a (m,)`; n > 0."""
         from scipy.optimize import isotonic_regression  # late, since importing it takes time
 
         # Equal v with falling y are pooled, so that they get their mean.
         order = np.lexsort((-y, v))
-        return cls(v[order], isotonic_regression(y[order]).x, _slope(v, y, reached))
+        return cls(v[order], isotonic_regression(y[order]).x, _slope(v, y, a))
 
     def __call__(self, v: float) -> float:
         worst, final = float(self.v[0]), float(self.y[0])
@@ -66,21 +66,18 @@ class _Line:
         return min(float(self.y[-1]), max(final, found))
 
 
-def _slope(v: Array, y: Array, reached: Array) -> float:
-    """Slope of the regression line of `y` on `v`, with one more pair on the line of slope 1 through their means.
-
-    The distance of that pair from the means of `v` is the root mean square of those of `reached`.
-    """
-    centre = float((v / 4.0).mean())
+def _slope(v: Array, y: Array, a: Array) -> float:
+    """Slope of the linear regression with the further pair; zero if it is negative, or all of `v` and `a` are equal."""
+    # From quarters and in units of their own, since differences and squares of the largest doubles overflow.
     z = y / 4.0 - (y / 4.0).mean()
-    distances = np.concatenate([v, reached]) / 4.0 - centre
+    distances = np.concatenate([v, a]) / 4.0 - (v / 4.0).mean()
     unit, height = float(np.abs(distances).max()), float(np.abs(z).max())
     if not unit:
         return 0.0
     u, others = np.split(distances / unit, [len(v)])
-    weight = WEIGHT * float((others**2).mean()) 
-    covariance = float((u @ z) / height) * (height / unit) if height else 0.0
-    slope = (covariance + weight) / (float(u @ u) + weight)
+    more = float((others**2).mean()) if len(a) else 0.0  # the further pair's share of both sums
+    covariance = float(u @ z / height) * (height / unit) if height else 0.0
+    slope = (covariance + more) / (float(u @ u) + more)
     return slope if 0.0 < slope < math.inf else 0.0
 
 
@@ -128,14 +125,15 @@ class FinalValues:
         for curve, steps, final, is_pruned in self._known:
             if is_pruned and steps[-1] <= step:
                 continue
-            v = self._value(curve, steps, step)
-            if math.isfinite(v) and math.isfinite(final):
-                pairs.append((v, final))
-        reached = [self._value(curve, steps, step) for curve, steps, _ in self._all if steps and steps[-1] >= step]
-        reached = [v for v in reached if math.isfinite(v)]
-        if not pairs and not any(steps and steps[-1] > step for _, steps, _, _ in self._known):
-            pairs = [(v, v) for v in reached]
-        return _Line.fitted(*np.array(pairs).T, np.array(reached)) if pairs else None
+            value = self._value(curve, steps, step)
+            if math.isfinite(value) and math.isfinite(final):
+                pairs.append((value, final))
+        at_step = (self._value(curve, steps, step) for curve, steps, _ in self._all if steps and steps[-1] >= step)
+        reached = [value for value in at_step if math.isfinite(value)]
+        if not pairs:
+            return None
+        v, y = np.array(pairs).T
+        return _Line.fitted(v, y, np.array(reached))
 
     def _value(self, curve: Curve, steps: list[int], step: int) -> float:
         """Intermediate value at a step, or at the last one before it; larger is better, NaN if there is none."""

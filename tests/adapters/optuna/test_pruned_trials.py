@@ -81,6 +81,25 @@ def test_a_study_in_which_everything_is_pruned_goes_on_searching(n_startup_trial
     assert n_distinct(study) == 15
 
 
+def test_pruned_trials_count_for_the_start_up() -> None:
+    # The first trial, in the centre, is the best, so that all others are pruned.
+    study = new_study(n_startup_trials=5)
+
+    def objective(trial: optuna.Trial) -> float:
+        x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+        value = (x - 0.52) ** 2 + (y - 0.5) ** 2
+        trial.report(value + 3.0, step=1)
+        if trial.number:
+            raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=20)
+    assert [record.trial for record in study.sampler.diagnostics] == list(range(5, 20))
+    # Of quasi-random points one in 14 is as near to the centre.
+    far = [math.dist((trial.params["x"], trial.params["y"]), (0.5, 0.5)) for trial in study.trials[12:]]
+    assert sum(distance < 0.15 for distance in far) >= 6
+
+
 def test_pruning_works_with_optunas_pruner() -> None:
     sampler = BKBSampler(seed=0, n_startup_trials=5)
     study = optuna.create_study(sampler=sampler, pruner=optuna.pruners.MedianPruner(n_startup_trials=3))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bkbopt.search.trials.curves import FEWEST, FinalValues
+from bkbopt.search.trials.curves import FinalValues
 
 
 def estimates_of(v: list[float], y: list[float], asked: list[float], sign: float = -1.0) -> list[float]:
@@ -29,15 +29,30 @@ def test_estimates_never_decrease_and_are_not_better_than_the_best_final_value(s
     assert sign * estimates.max() <= (sign * y).max() if sign > 0 else estimates.min() >= y.min()
 
 
-def test_beyond_the_poorest_intermediate_value_the_estimate_continues_with_the_slope_of_the_linear_regression() -> None:
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_beyond_the_poorest_value_the_slope_is_that_of_a_regression_with_one_pair_of_slope_one(
+    n: int, sign: float
+) -> None:
     rng = np.random.default_rng(3)
-    v = rng.uniform(size=40)
-    y = 2.0 * v + 0.1 * rng.normal(size=40)
-    slope = np.polyfit(v, y, 1)[0]
-    at_end, beyond = estimates_of(v.tolist(), y.tolist(), [v.max(), v.max() + 3.0])
-    assert beyond - at_end == pytest.approx(3.0 * slope)
-    at_end, beyond = estimates_of(v.tolist(), y.tolist(), [v.min(), v.min() - 3.0], sign=1.0)
-    assert beyond - at_end == pytest.approx(-3.0 * slope)
+    v, pruned = rng.uniform(size=n), rng.uniform(size=7) - sign * 2.0
+    y = 5.0 + 2.0 * v + 0.1 * rng.normal(size=n)
+    known = FinalValues(sign, [{3: x} for x in [*v, *pruned]], [*y, *[math.nan] * 7])
+    # The pair as data: its weight in a least-squares problem through the means is one.
+    far = math.sqrt(np.mean((np.append(v, pruned) - v.mean()) ** 2))
+    A, b = np.append(v - v.mean(), far), np.append(y - y.mean(), far)
+    slope = np.linalg.lstsq(A[:, None], b, rcond=None)[0].item()
+    poorest = v.min() if sign > 0 else v.max()
+    assert known({3: poorest - 3.0 * sign}) == pytest.approx(known({3: poorest}) - 3.0 * sign * slope)
+
+
+def test_few_good_complete_trials_leave_the_estimates_of_poor_ones_their_distances() -> None:
+    # The pairs, which differ by noise, have a negative slope.
+    good, poor = [{1: 3.0}, {1: 3.1}, {1: 3.2}], [{1: 20.0}, {1: 50.0}]
+    known = FinalValues(-1.0, [*good, *poor], [0.2, 0.1, 0.0, math.nan, math.nan])
+    near, far = (known(curve) for curve in poor)
+    assert 16.0 < near < 20.0
+    assert far - near == pytest.approx(30.0, rel=0.01)
 
 
 def test_trials_that_were_pruned_later_count_with_their_estimates() -> None:
@@ -99,8 +114,8 @@ def test_mirrored_values_have_mirrored_estimates() -> None:
 
 def test_the_last_step_of_the_pruned_trial_is_compared_with_the_last_value_before_it() -> None:
     # Steps 0, 4 and 8; a trial pruned at step 6 is compared with the values at step 4.
-    curves = [{0: 0.0, 8: 50.0 - i, 4: float(i)} for i in range(FEWEST)]
-    known = FinalValues(-1.0, curves, [10.0 * i for i in range(FEWEST)])
+    curves = [{0: 0.0, 8: 50.0 - i, 4: float(i)} for i in range(4)]
+    known = FinalValues(-1.0, curves, [10.0 * i for i in range(4)])
     assert known({6: 2.0, 0: 77.0}) == pytest.approx(20.0)
 
 
@@ -109,10 +124,9 @@ def test_without_a_comparable_value_there_is_no_estimate(curve: dict[int, float]
     assert math.isnan(FinalValues(-1.0, [{3: float(i)} for i in range(6)], [float(i) for i in range(6)])(curve))
 
 
-def test_too_few_complete_trials_give_no_estimate() -> None:
-    v = [float(i) for i in range(FEWEST - 1)]
-    assert math.isnan(estimates_of(v, v, [1.0])[0])
-    assert not math.isnan(estimates_of([*v, 9.0], [*v, 9.0], [1.0])[0])
+def test_without_a_trial_that_ran_longer_and_has_values_there_is_no_estimate() -> None:
+    assert math.isnan(FinalValues(-1.0, [{2: 4.0}, {2: 7.0}], [math.nan] * 2)({2: 4.0}))
+    assert math.isnan(FinalValues(-1.0, [{2: 4.0}, {}], [math.nan, 1.0])({2: 4.0}))
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
