@@ -128,10 +128,10 @@ class FinalValues:
             value = self._value(curve, steps, step)
             if math.isfinite(value) and math.isfinite(final):
                 pairs.append((value, final))
-        at_step = (self._value(curve, steps, step) for curve, steps, _ in self._all if steps and steps[-1] >= step)
-        reached = [value for value in at_step if math.isfinite(value)]
         if not pairs:
             return None
+        at_step = (self._value(curve, steps, step) for curve, steps, _ in self._all if steps and steps[-1] >= step)
+        reached = [value for value in at_step if math.isfinite(value)]
         v, y = np.array(pairs).T
         return _Line.fitted(v, y, np.array(reached))
 
