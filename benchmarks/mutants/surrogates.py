@@ -196,8 +196,8 @@ SURROGATES = (
     Fault(
         "the worst of several fits is taken",
         "surrogates/structure.py",
-        "best = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
-        "best = min(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
+        "best = max(fits, key=lambda fit: _evidence(comparison, fit))",
+        "best = min(fits, key=lambda fit: _evidence(comparison, fit))",
         ("surrogates/test_structure.py",),
     ),
     Fault(

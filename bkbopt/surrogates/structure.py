@@ -47,7 +47,8 @@ log = logging.getLogger(__name__)
 
 #: With fewer unique points only the stationary kernel is fitted.
 FEWEST = 20
-#: Kernels are compared on at most this many points; the chosen one is then fitted to all.
+#: Kernels are compared on at most this many points; the chosen one is then fitted to all, unless the stationary one has
+#: the larger evidence there.
 COMPARED = 200
 #: Largest number of successive rotations, each from the posterior mean under the last one.
 ROTATIONS = 3
@@ -103,7 +104,7 @@ def fit_structure(
     chosen = fits[0]
     if is_large:
         comparison = whole.subset(JUDGED, rng)
-        best = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))
+        best = max(fits, key=lambda fit: _evidence(comparison, fit))
         chosen = _continued(comparison, best, fit_noise)
     log.debug("structure of %d points: %s", len(whole.U), chosen.kernel)
     return chosen.kernel, chosen.noise
@@ -117,8 +118,20 @@ def _fitted(
         return _Search(data, kernel, fit_noise).plain(noise)
     few = data.subset(COMPARED, rng)
     search = _Search(few, kernel, fit_noise)
-    chosen = search.best(noise) if extended else search.plain(noise)
-    return chosen if few is data else _continued(data, chosen, fit_noise)
+    plain = search.plain(noise)
+    margin, chosen = search.best(plain, noise) if extended else (0.0, plain)
+    if few is data:
+        return chosen
+    found = _continued(data, chosen, fit_noise)
+    if chosen is plain or _evidence(data, chosen) > _evidence(data, plain) + margin:
+        return found
+    # In a search that has settled most of the few points are in one place, which may be a ridge where the whole is not.
+    stationary = _continued(data, plain, fit_noise)
+    return found if found.value > stationary.value + margin else stationary
+
+
+def _evidence(data: FitData, fit: Fit) -> float:
+    return log_evidence(data, fit.kernel, fit.noise)
 
 
 def _continued(data: FitData, fit: Fit, fit_noise: bool) -> Fit:
@@ -163,11 +176,11 @@ class _Search:
         noisy = self.fit(self.start, NOISY) if self.fit_noise else quiet
         return noisy if noisy.value > quiet.value + PROGRESS else quiet
 
-    def best(self, noise: float) -> Fit:
-        plain = self.plain(noise)
+    def best(self, plain: Fit, noise: float) -> tuple[float, Fit]:
+        """The gain that is required of the best kernel over `plain`, and its fit."""
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
         if len(columns) > MANY:
-            return self.with_trend(self.of_few(plain, columns), noise)
+            return 0.0, self.with_trend(self.of_few(plain, columns), noise)
         found = [(0.0, plain)]  # pairs of margin and fit
         margin = ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
         rotated = self.rotated(plain, columns, plain.value + PROMISING * margin)
@@ -179,7 +192,7 @@ class _Search:
             # Ripples and noise are nearly alike where no point is repeated: the prior of the noise must not decide.
             gain = _log_prior_of_noise(ripples) - _log_prior_of_noise(plain)
             found.append((RIPPLE_MARGIN + max(gain, 0.0), ripples))
-        return max(found, key=lambda pair: pair[1].value - pair[0])[1]
+        return max(found, key=lambda pair: pair[1].value - pair[0])
 
     def with_columns(self, fit: Fit, noise: float) -> Fit:
         """The kernel of `fit`, rotated or not, plus a sum over columns."""
