@@ -194,6 +194,13 @@ SURROGATES = (
         ("surrogates/test_fit_data.py",),
     ),
     Fault(
+        "a structure of few points is not compared on more",
+        "surrogates/structure.py",
+        "if chosen is plain or _evidence(data, chosen) > _evidence(data, plain) + margin:",
+        "if True:",
+        ("surrogates/test_structure_of_more_points.py",),
+    ),
+    Fault(
         "the worst of several fits is taken",
         "surrogates/structure.py",
         "best = max(fits, key=lambda fit: _evidence(comparison, fit))",
