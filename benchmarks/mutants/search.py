@@ -359,6 +359,13 @@ SEARCH = (
         DESIGNER,
     ),
     Fault(
+        "coordinate perturbations are those of a few candidates",
+        "search/perturbations.py",
+        "BY_BOUND if posteriors.is_plain else BY_IMPROVEMENT",
+        "BY_IMPROVEMENT",
+        ("search/test_perturbations.py",),
+    ),
+    Fault(
         "the points of a batch are not pending",
         "search/designer.py",
         "running=(*request.running, suggestion.point)",

@@ -274,21 +274,16 @@ class Posteriors:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
             return rule.build(self.models[0], self.betas[0], float(self.known.means.max()), rng)
-        return self.expected(0.5) if self.is_greedy else replace(self._combined, crashes=self.known.crashes)
+        return self.expected(0.5) if self.is_greedy else replace(self.combined, crashes=self.known.crashes)
 
     def expected(self, sure: float, k: int = 0) -> Expected:
         """The posterior mean of objective `k` where constraints hold with probability `sure`; see `Expected`."""
         means = self.known.means[:, k]
         return Expected.of(self.models[k], self.constraints, self.known.crashes, float(means.max() - means.min()), sure)
 
-    def perturbation_criterion(self) -> Criterion:
-        """The criterion of coordinate perturbations: expected improvement, without the exclusion near failures."""
-        if self.is_plain:
-            return Combined([(self.models[0], 0.0)], (), None, float(self.known.means.max()))
-        return self._combined
-
     @cached_property
-    def _combined(self) -> Combined:
+    def combined(self) -> Combined:
+        """The criterion for several objectives or with constraints, without the exclusion near failures."""
         improvement = None
         if len(self.models) > 1:
             F = self.known.means[self.known.feasible] if bool(self.known.feasible.any()) else self.known.means

@@ -10,11 +10,14 @@ If most observations are in one basin, the best values are several prior standar
 of the space the posterior is close to the prior, so that the model excludes better values there. On functions with many
 basins such a search stays in a good one. Two kinds of perturbations alternate:
 
-- A *coordinate perturbation*, at odd c(t), is the best of a few random points that differ from the best known point in
-  one parameter, since the basins of a black box often differ in one or a few parameters only.
-- A *wide step*, at even c(t), is the maximiser of the upper confidence bound with beta = 3, or with the beta of the
-  search if that is larger. If no other region has a comparable bound, it is near the best known point, and costs
-  little. Wide steps need a single objective without constraints; otherwise all perturbations are of a coordinate.
+- A *coordinate perturbation*, at odd c(t), is the best of random points that differ from the best known point in one
+  parameter, since the basins of a black box often differ in one or a few parameters only.
+- A *wide step*, at even c(t), is the best point of the whole space.
+
+The best point is that with the largest upper confidence bound with beta = 3, or with the beta of the search if that is
+larger. If no other region has a comparable bound, it is near the best known point, and costs little. With several
+objectives or constraints all perturbations are of a coordinate, and the best of a few candidates by the criterion of
+the search is taken.
 
 A pool or grid of noisy values, with a single objective and no constraints, has perturbations of another kind, in place
 of both: the *untried row*, the one with the largest bound with beta = 2 of those without a value. Otherwise a search of
@@ -38,7 +41,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope
-from bkbopt.search.criteria.criterion import UpperBound
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.history import History
 
@@ -65,7 +68,10 @@ PERTURBATIONS = 3.0
 RECENT, AFFORDABLE = 200, 0.5
 #: One of this many perturbations is made whatever it costs.
 CERTAIN = 4
-#: Smallest beta of wide steps, and of untried rows of a pool.
+#: Number of random points that are compared for a coordinate perturbation: by bounds, and by the criterion of several
+#: objectives or constraints, by which the best one of many would hardly differ from the best known point.
+BY_BOUND, BY_IMPROVEMENT = 256, 8
+#: Smallest beta of wide steps and coordinate perturbations, and of untried rows of a pool.
 WIDE_BETA, ROW_BETA = 3.0, 2.0
 
 
@@ -136,11 +142,14 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
         untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]))
         beta = max(ROW_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
+    criterion: Criterion = posteriors.combined
+    if posteriors.is_plain:
+        criterion = UpperBound.over(posteriors.models[0], max(WIDE_BETA, posteriors.betas[0]))
     if _schedule(posteriors, candidates).is_wide(number):
-        beta = max(WIDE_BETA, posteriors.betas[0])
-        return candidates.best(UpperBound.over(posteriors.models[0], beta), scope)
+        return candidates.best(criterion, scope)
     assert candidates.coordinate_perturbation is not None
-    return candidates.coordinate_perturbation(posteriors.perturbation_criterion(), scope.incumbents[0], scope)
+    n = BY_BOUND if posteriors.is_plain else BY_IMPROVEMENT
+    return candidates.coordinate_perturbation(criterion, n, scope.incumbents[0], scope)
 
 
 def _schedule(posteriors: Posteriors, candidates: CandidateSet) -> Perturbations:

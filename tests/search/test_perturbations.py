@@ -8,12 +8,18 @@ import torch
 
 import bkbopt as bo
 from bkbopt.search import choosing
+from bkbopt.search.candidates.base import Choice, Scope
+from bkbopt.search.candidates.box import BoxCandidates
+from bkbopt.search.criteria.criterion import Combined, Criterion, UpperBound
 from bkbopt.search.perturbations import (
     AFFORDABLE,
+    BY_BOUND,
+    BY_IMPROVEMENT,
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     FIRST_WIDE_STEP,
     ROW_BETA,
+    WIDE_BETA,
     Perturbations,
 )
 
@@ -125,3 +131,32 @@ def test_other_pools_have_none(monkeypatch: pytest.MonkeyPatch, noise_sd: float,
     assert len(pool_search(noise_sd, **options)) == 14
     with pytest.raises(AssertionError, match="a perturbation"):
         pool_search(0.3)
+
+
+def coordinate_perturbations(monkeypatch: pytest.MonkeyPatch, **options: object) -> set[tuple[type, float | None, int]]:
+    """The kinds of criteria that coordinate perturbations were asked for, with their beta and number of candidates."""
+    found = set()
+    original = BoxCandidates._perturbed
+
+    def record(self: BoxCandidates, criterion: Criterion, n: int, center: torch.Tensor, scope: Scope) -> Choice | None:
+        beta = criterion.acquisition.beta if isinstance(criterion, UpperBound) else None
+        found.add((type(criterion), beta, n))
+        return original(self, criterion, n, center, scope)
+
+    monkeypatch.setattr(BoxCandidates, "_perturbed", record)
+    optimizer = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0, **options)  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    for x in rng.random((60, 2)):
+        limits = {"constraints": {"g": float(x[0] - 0.8)}} if options else {}
+        optimizer.tell(dict(zip("xy", x.tolist(), strict=True)), float(x[0] - x[1]), **limits)  # type: ignore[arg-type]
+    for _ in range(12):
+        optimizer.ask()
+    return found
+
+
+def test_coordinate_perturbations_are_chosen_by_a_wide_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coordinate_perturbations(monkeypatch) == {(UpperBound, WIDE_BETA, BY_BOUND)}
+
+
+def test_under_constraints_they_are_the_best_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coordinate_perturbations(monkeypatch, constraints=["g"]) == {(Combined, None, BY_IMPROVEMENT)}

@@ -94,8 +94,8 @@ class Scope:
         return self if self.shared is None else replace(self, shared=replace(self.shared, finished=None))
 
 
-#: Gives the best of a few random points that differ from a centre `(d,)` in one parameter.
-Perturbed = Callable[[Criterion, Tensor, Scope], Choice | None]
+#: Gives the best of so many random points that differ from a centre `(d,)` in one parameter.
+Perturbed = Callable[[Criterion, int, Tensor, Scope], Choice | None]
 
 
 class CandidateSet(Protocol):

@@ -27,8 +27,6 @@ from bkbopt.spaces.encoding import Embedding
 
 __all__ = ["BoxCandidates", "candidates_of"]
 
-#: Number of random candidates of a coordinate perturbation.
-N_PERTURBATIONS = 8
 #: Shared points that are compared for a suggestion by criteria without a lazy argmax.
 FRONT = 64
 #: Points that are compared for a greedy suggestion: the best ones of the search, as many in a ball around the first of
@@ -232,13 +230,10 @@ class BoxCandidates:
         row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row]))
         return None if row is None else U[row : row + 1]
 
-    def _perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """The best of a few random points that differ from `center (d,)` in one parameter.
-
-        The number of candidates is small on purpose: of many, the best one would hardly differ from the centre.
-        """
+    def _perturbed(self, criterion: Criterion, n: int, center: Tensor, scope: Scope) -> Choice | None:
+        """The best of at most `n` random points that differ from `center (d,)` in one parameter."""
         u = self.embedding.project(center[None])[0]
-        U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, scope.rng))
+        U = self._canonical(self.maximizer.perturbations(u, n, scope.rng))
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
         return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
 

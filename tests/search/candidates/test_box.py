@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -278,3 +279,24 @@ def test_categories_have_no_order() -> None:
     a = run(one, 10, lambda p: f[p["k"]] + p["x"])
     b = run(two, 10, lambda p: f[{v: k for k, v in swap.items()}[p["k"]]] + p["x"])
     assert [swap[p["k"]] for p in a] == [p["k"] for p in b]
+
+
+def test_a_coordinate_perturbation_has_nearly_the_largest_bound_of_the_points_that_differ_in_one_parameter() -> None:
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.random((30, 3)))
+    gp = bo.ExactGP(bo.kernels.matern52(3, lengthscale=0.3), noise=0.01)
+    gp.observe(X, torch.sin(9.0 * X).sum(1))
+    bound = UpperBound.over(gp.model, 3.0)
+    box = candidates(dict.fromkeys("xyz", (0.0, 1.0)))
+    assert box.coordinate_perturbation is not None
+    for seed, center in enumerate(X[:10]):
+        scope = Scope(center[None], np.random.default_rng(seed), X[:0])
+        chosen = box.coordinate_perturbation(bound, 256, center, scope)
+        assert chosen is not None
+        assert int((chosen.x != center).sum()) == 1
+        lines = center.repeat(3, 1001, 1)
+        for j in range(3):
+            lines[j, :, j] = torch.linspace(0.0, 1.0, 1001, dtype=torch.float64)
+        scores = bound(lines.reshape(-1, 3))
+        # The best of 256 random points is among the best 3 % of all but with a probability of 0.97^256 = 4e-4.
+        assert float((scores > bound(chosen.x[None])).double().mean()) < 0.03
