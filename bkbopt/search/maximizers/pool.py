@@ -54,6 +54,8 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Fraction of the pool from which on a scan costs less than computing the arms alone: it takes one product less an arm.
 SCAN_SHARE = 0.25
+#: Cost of an arm, and of its mean alone, in compiled loops: in arms of a scan, half of whose time are kernel values.
+ARM_COST, MEAN_COST = 2.0, 0.5
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -157,6 +159,8 @@ class PoolMaximizer:
         self.n_scans = 0
         self.n_refreshed = 0
         self._cache: _Cache | None = None
+        #: Cost of the arms computed since the last scan, in arms of a scan.
+        self._since_scan = 0.0
         self._winner = 0
         self._near = X
         readable = isinstance(X, Tensor) and in_memory(X) and X.is_contiguous()
@@ -222,8 +226,10 @@ class PoolMaximizer:
 
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache
-        if cache is None or not cache.versions.holds(model):
-            self.n_scans += 1
+        # A scan makes all bounds tight. It is due once the arms computed one by one have cost as much: later steps are
+        # not known, and by this rule both together cost at most twice the least possible.
+        if cache is None or not cache.versions.holds(model) or self._since_scan > len(self.X):
+            self.n_scans, self._since_scan = self.n_scans + 1, 0.0
             cache = self._cache = _Cache.of(model, *self._scanned(model))
         elif not cache.versions.ends_with(model):
             if len(cache.versions) >= MAX_VERSIONS:
@@ -239,8 +245,9 @@ class PoolMaximizer:
 
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
         arms, versions = cache.plain, cache.versions.plain()
-        index, score, mean, variance, n = refine(X, model, beta, arms, versions, closed, self._winner, SLACK)
+        index, score, mean, variance, n, n_means = refine(X, model, beta, arms, versions, closed, self._winner, SLACK)
         self.n_refreshed += n
+        self._since_scan += ARM_COST * n + MEAN_COST * n_means
         self._winner = index
         return Argmax(index, score, mean, variance)
 
