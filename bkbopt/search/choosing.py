@@ -152,7 +152,8 @@ class Chooser:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not self.options.models.fit:
             return False
-        return bool((choice.x == self.posteriors.known.X).all(1).any()) and not self._is_noisy()
+        known = self.models.objectives[0].surrogate.observations
+        return known.find(choice.x) is not None and not self._is_noisy()
 
     def _is_noisy(self) -> bool:
         """Whether a second value of a known point is worth a trial.
