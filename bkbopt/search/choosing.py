@@ -113,8 +113,9 @@ class Chooser:
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
-            # Excludes known points at once, with the same result as the second search of `_best`.
-            yield torch.cat([levels[0], posteriors.known.X])
+            # Excludes known points at once, with the same result as the second search of `_best`. Points that a batch
+            # adds come last, so that the rows of the others are not looked up again (`Listed._rows_taken`).
+            yield torch.cat([posteriors.known.X, levels[0]])
         yield from levels
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
