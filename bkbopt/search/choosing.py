@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import row_keys
+from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors
@@ -153,8 +153,12 @@ class Chooser:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not self.options.models.fit:
             return False
-        known = self.models.objectives[0].surrogate.observations
-        return known.find(choice.x) is not None and not self._is_noisy()
+        return self._observed.find(choice.x) is not None and not self._is_noisy()
+
+    @property
+    def _observed(self) -> Observations:
+        """The known points; they are found by their keys."""
+        return self.models.objectives[0].surrogate.observations
 
     def _is_noisy(self) -> bool:
         """Whether a second value of a known point is worth a trial.
@@ -173,7 +177,7 @@ class Chooser:
     @cached_property
     def _repeat_runs(self) -> bool:
         keys = row_keys(self.posteriors.pending)
-        return len(set(keys)) < len(keys) or not set(keys).isdisjoint(row_keys(self.posteriors.known.X))
+        return len(set(keys)) < len(keys) or any(self._observed.row_of(key) is not None for key in keys)
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""
