@@ -196,11 +196,13 @@ def refine(
     excluded: Mask,
     winner: int,
     relative_slack: float,
+    most: int,
 ) -> tuple[int, float, float, float, int, int]:
     """Compute arms exactly, largest bound first, until no bound that is left beats the best score.
 
     Before an arm is computed its mean is, which takes a tenth of the time and leaves few arms. Returns the arm with the
-    best score, its score, mean and variance, and the numbers of computed arms and of computed means.
+    best score, its score, mean and variance, and the numbers of computed arms and of computed means. The arm is -1 if
+    the bounds of more than `most` arms are above the scores of those that are computed first.
     """
     bound, top, current = np.empty(len(X)), np.empty(-(-len(X) // GROUP)), versions.n - 1
     first = _fill(arms, widths(model.w, versions, model.lam, beta), excluded, bound, top)
@@ -212,6 +214,8 @@ def refine(
     for i in range(done):
         bound[two[i]] = -np.inf
     n, n_means = done + _above(bound, top, best - slack, two[:0]), 0
+    if n - done > most:
+        return -1, best, 0.0, 0.0, done, 0
     rows, score, mean, variance = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
     for i in range(done):
         rows[i], score[i], mean[i], variance[i] = two[i], values[0][i], values[1][i], values[2][i]
