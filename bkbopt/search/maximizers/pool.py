@@ -238,7 +238,7 @@ class PoolMaximizer:
     def _refine_compiled(
         self, cache: _Cache, model: "PlainModel", X: NDArray[np.float64], beta: float, excluded: Tensor | None
     ) -> Argmax | None:
-        """`_refine` in compiled loops; None once the arms computed alone since the last scan cost as much as a scan."""
+        """`_refine` in compiled loops; None where a scan costs less."""
         from bkbopt.search.maximizers._loops_pool import refine
 
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
