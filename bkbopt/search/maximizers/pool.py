@@ -243,8 +243,8 @@ class PoolMaximizer:
 
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
         arms, versions = cache.plain, cache.versions.plain()
-        # A scan makes all bounds tight, at the cost of two means an arm. It is due once the arms computed alone, now and
-        # since the last scan, cost about as much: later steps are not known. After some means deviations follow.
+        # A scan makes all bounds tight, at the cost of two means an arm. It is due once the arms computed alone, with
+        # those of this step, cost about as much: later steps are not known. After some of the means deviations follow.
         most = max(len(X) - self._since_scan, 0) if len(cache.versions) > 1 else len(X)
         found = refine(X, model, beta, arms, versions, closed, self._winner, SLACK, most)
         index, score, mean, variance, n, n_means = found
