@@ -54,8 +54,8 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Fraction of the pool from which on a scan costs less than computing the arms alone: it takes one product less an arm.
 SCAN_SHARE = 0.25
-#: Cost of an arm in compiled loops, in means: it has two products of matrices, and a mean none.
-ARM_COST = 4
+#: Cost of an arm in compiled loops, and of an arm of a scan, in means: these have two, one and no products of matrices.
+ARM_COST, SCAN_COST = 4, 2
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -243,9 +243,9 @@ class PoolMaximizer:
 
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
         arms, versions = cache.plain, cache.versions.plain()
-        # A scan makes all bounds tight, at the cost of two means an arm. It is due once the arms computed alone, with
-        # those of this step, cost about as much: later steps are not known. After some of the means deviations follow.
-        most = max(len(X) - self._since_scan, 0) if len(cache.versions) > 1 else len(X)
+        # A scan makes all bounds tight. It is due once the arms computed alone, with those of this step, cost as much:
+        # later steps are not known, and by this rule both together cost about twice the least possible at most.
+        most = max(SCAN_COST * len(X) - self._since_scan, 0) if len(cache.versions) > 1 else len(X)
         found = refine(X, model, beta, arms, versions, closed, self._winner, SLACK, most)
         index, score, mean, variance, n, n_means = found
         self.n_refreshed += n
