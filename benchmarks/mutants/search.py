@@ -242,8 +242,8 @@ SEARCH = (
     Fault(
         "a list of other points is taken for the one closed before",
         "search/candidates/listed.py",
-        "        if not torch.equal(last, taken[:n]):",
-        "        if False:",
+        "if known is None or not torch.equal(known[0], taken[: len(known[0])]):",
+        "if known is None:",
         ("search/maximizers/test_pool.py",),
     ),
     Fault(

@@ -217,8 +217,10 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
     for name, given in told.constraints.items():
         column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise")
         assert column is not None
-        limits[name], valid = column[:, 0], valid & fine
+        limits[name], valid = column[:, 0].tolist(), valid & fine
     stds, known = _known_stds(told.std, valid, k)
+    # Lists: an element of a tensor costs a call of torch.
+    of_values, of_stds = (() if table is None else table.tolist() for table in (values, stds))
     out = []
     for i, target in enumerate(told.targets):
         if invalid == "skip" and not valid[i]:
@@ -226,9 +228,9 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
         report = Report(
             target if isinstance(target, Mapping) else trial_id(target),
             Outcome(
-                () if values is None else tuple(values[i].tolist()),
-                {name: float(column[i]) for name, column in limits.items()},
-                None if stds is None or not known[i] else tuple(stds[i].tolist()),
+                () if values is None else tuple(of_values[i]),
+                {name: column[i] for name, column in limits.items()},
+                None if stds is None or not known[i] else tuple(of_stds[i]),
             )
             if valid[i]
             else Outcome(),

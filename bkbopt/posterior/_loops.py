@@ -27,6 +27,8 @@ Ints = npt.NDArray[np.int64]
 
 #: Points whose kernel matrix is computed at once: it and its products stay in the first two levels of the cache.
 BLOCK = 32
+#: Rows of a matrix that stay in the first level of the cache while they are read several times.
+NEAR = 8
 
 
 class PlainModel(NamedTuple):
@@ -137,6 +139,30 @@ def predict_mean(X: Floats, rows: Ints, kernel: FixedKernel, a: Floats, mean: Fl
 
 
 @fused
+def _add_step(u: Floats, v: Floats, c: float, root: Floats, start: int, stop: int) -> None:
+    """Subtract c u^T v from `root (k, r)`, in some of its rows, with `u (1, k)` and `v (1, r)`."""
+    for i in range(start, stop):
+        for j in range(v.shape[1]):
+            root[i, j] -= c * u[0, i] * v[0, j]
+
+
+@fused
+def _add_product(A: Floats, B: Floats, out: Floats) -> None:
+    """Add A B to `out (k, r)`, with `A (k, n)` and `B (n, r)`: four terms a pass, each rounded as if it came alone."""
+    n, r = B.shape
+    for t in range(0, n - 3, 4):
+        b0, b1, b2, b3 = B[t], B[t + 1], B[t + 2], B[t + 3]
+        for i in range(len(A)):
+            o, a0, a1, a2, a3 = out[i], A[i, t], A[i, t + 1], A[i, t + 2], A[i, t + 3]
+            for j in range(r):
+                o[j] = o[j] + a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j]
+    for t in range(n - n % 4, n):
+        for i in range(len(A)):
+            for j in range(r):
+                out[i, j] += A[i, t] * B[t, j]
+
+
+@fused
 def observe(
     Z: Floats,
     rows: Ints,
@@ -153,31 +179,35 @@ def observe(
 
     Features and values are multiplied by `scale (n,)`. Columns of Z after the r-th are of no interest. `inside (n,)`
     gets q = z^T V^-1 z of each before it is observed, and `steps (n, r)` gets V^-1 z / sqrt(1 + q).
+
+    The two matrices do not fit the cache together, so V comes last. A row of root gets the step of a value when the
+    next value reads it. Neither changes how a number is rounded: the result does not depend on the groups of values.
     """
-    r = len(b)
-    z, u, v = np.empty(r), np.empty(len(root)), np.empty(r)
-    for k in range(len(rows)):
+    n, r, k = len(rows), len(b), len(root)
+    z, u, v, later, c = np.empty((n, r)), np.zeros((1, k)), np.zeros((1, r)), np.empty((1, r)), 0.0
+    for t in range(n):
         for j in range(r):
-            z[j], v[j] = Z[rows[k], j] * scale[k], 0.0
-        value = y[k] * scale[k]
-        for i in range(len(root)):
-            u[i] = dot(root[i], z)
-            for j in range(r):
-                v[j] += u[i] * root[i, j]
-        q = dot(u, u)
+            z[t, j], later[0, j] = Z[rows[t], j] * scale[t], 0.0
+        value = y[t] * scale[t]
+        for start in range(0, k, NEAR):
+            stop = min(start + NEAR, k)
+            if t > 0:
+                _add_step(u, v, c, root, start, stop)
+            for i in range(start, stop):
+                u[0, i] = dot(root[i], z[t])
+            _add_product(u[:, start:stop], root[start:stop], later)
+        v, later = later, v
+        q = dot(u[0], u[0])
         s = np.sqrt(1.0 + q)
-        c, step = 1.0 / (s * (1.0 + s)), (value - dot(z, w)) / (1.0 + q)
+        c, step = 1.0 / (s * (1.0 + s)), (value - dot(z[t], w)) / (1.0 + q)
         for i in range(r):
-            for j in range(r):
-                V[i, j] += z[i] * z[j]
-            b[i] += z[i] * value
-            w[i] += v[i] * step
-        for i in range(len(root)):
-            for j in range(r):
-                root[i, j] -= c * u[i] * v[j]
+            b[i] += z[t, i] * value
+            w[i] += v[0, i] * step
         for j in range(r):
-            steps[k, j] = v[j] / s
-        inside[k] = q
+            steps[t, j] = v[0, j] / s
+        inside[t] = q
+    _add_step(u, v, c, root, 0, k)
+    _add_product(z.T, z, V)
 
 
 @fused

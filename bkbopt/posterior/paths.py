@@ -48,6 +48,8 @@ __all__ = ["Paths", "draw_paths", "prior_features"]
 N_FREQUENCIES = 1024
 #: Points that, with the inducing points, span the approximate prior of a kernel without a known spectral density.
 N_SPANNING = 400
+#: Points that are computed at once: their features, some thousand numbers a point, stay in the cache.
+BLOCK = 256
 
 
 def prior_features(
@@ -135,6 +137,8 @@ class Paths:
 
     def __call__(self, X: Tensor) -> Tensor:
         """Values `(n, s)`, units of y, of the paths at the points `X (n, d)`; differentiable in `X`."""
+        if len(X) > BLOCK:
+            return torch.cat([self(B) for B in X.split(BLOCK)])
         there = X.to(self.weights.device)
         values = _weighted(self.prior, there, self.weights)
         if self.correction is not None:

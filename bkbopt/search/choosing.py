@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import row_keys
+from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors
@@ -113,8 +113,9 @@ class Chooser:
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
-            # Excludes known points at once, with the same result as the second search of `_best`.
-            yield torch.cat([levels[0], posteriors.known.X])
+            # Excludes known points at once, with the same result as the second search of `_best`. Points that a batch
+            # adds come last, so that the rows of the others are not looked up again (`Listed._rows_taken`).
+            yield torch.cat([posteriors.known.X, levels[0]])
         yield from levels
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
@@ -152,7 +153,12 @@ class Chooser:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not self.options.models.fit:
             return False
-        return bool((choice.x == self.posteriors.known.X).all(1).any()) and not self._is_noisy()
+        return self._observed.find(choice.x) is not None and not self._is_noisy()
+
+    @property
+    def _observed(self) -> Observations:
+        """The known points; they are found by their keys."""
+        return self.models.objectives[0].surrogate.observations
 
     def _is_noisy(self) -> bool:
         """Whether a second value of a known point is worth a trial.
@@ -171,7 +177,7 @@ class Chooser:
     @cached_property
     def _repeat_runs(self) -> bool:
         keys = row_keys(self.posteriors.pending)
-        return len(set(keys)) < len(keys) or not set(keys).isdisjoint(row_keys(self.posteriors.known.X))
+        return len(set(keys)) < len(keys) or any(self._observed.row_of(key) is not None for key in keys)
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""

@@ -26,7 +26,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.checking import check_arms
-from bkbopt.spaces.stored_rows import hashes_of
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, hashes_of
 from bkbopt.spaces.tables import (
     Columns,
     all_different,
@@ -267,11 +267,11 @@ class EncodedPool(Arms):
         """See `Arms`."""
         hashes, rows = self._index
         own = hashes_of(X)
-        low, high = np.searchsorted(hashes, own, "left"), np.searchsorted(hashes, own, "right")
-        n = high - low
+        low = hashes.searchsorted(own, "left")
+        n = hashes.searchsorted(own, "right") - low
         # The i-th of n[j] rows of point j is at low[j] + i.
-        point = np.repeat(np.arange(len(n)), n)
-        found = rows[np.arange(len(point)) - np.repeat(np.cumsum(n) - n, n) + low[point]]
+        found = rows[np.arange(n.sum()) + (low + n - n.cumsum()).repeat(n)]
+        point = np.arange(len(n)).repeat(n)
         return found[(self.X.numpy()[found] == X.numpy()[point]).all(1)]
 
     def matching(self, point: Point) -> Tensor:
@@ -306,8 +306,8 @@ class EncodedPool(Arms):
     @cached_property
     def _index(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """The hashes of all encoded rows, sorted, and the rows that have them."""
-        hashes = hashes_of(self.X)
-        rows = np.argsort(hashes, kind="stable")
+        hashes = np.concatenate([hashes_of(X) for X in self.X.split(BLOCK_ROWS)])
+        rows = np.argsort(hashes)
         return hashes[rows], rows
 
     @cached_property

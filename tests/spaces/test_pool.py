@@ -1,6 +1,7 @@
 """Pools: valid inputs, encoding, added and removed arms."""
 
 import copy
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
+from bkbopt.spaces.stored_rows import hashes_of
 from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, TABLE, WORDS, read_only
 
 
@@ -132,6 +134,23 @@ def test_equal_rows_are_one_point() -> None:
     assert pool.rows_at(pool.X[5]) == [5, 65]
     assert pool.rows_at(pool.X[0]) == pool.rows_at(pool.X[60]) == [0, 60]
     assert pool.rows_at(pool.X[0] + 1.0) == []
+
+
+def test_the_rows_of_points_are_all_rows_that_equal_one_of_them() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 4, (300, 3)).astype(float)  # 64 different rows at most
+    rows[rows == 0.0] = rng.choice([0.0, -0.0], (rows == 0.0).sum())
+    pool = EncodedPool(Pool(rows), scale=False, has_kernel=False)
+    X = torch.cat([pool.X[:5], torch.full((1, 3), 9.0).double(), pool.X[7:9]])
+    there = (pool.X[:, None] == X[None]).all(2)
+    assert sorted(pool.rows_of(X).tolist()) == torch.nonzero(there)[:, 0].tolist()
+    assert len(pool.rows_of(X[:0])) == 0
+
+
+def test_hashes_of_rows_with_few_different_numbers_differ() -> None:
+    numbers = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0)  # whose last bits are zeros
+    X = torch.tensor(list(itertools.product(numbers, repeat=5)), dtype=torch.float64)
+    assert len(np.unique(hashes_of(X))) == len(X)
 
 
 def test_matching_rows_have_the_values_that_are_held() -> None:

@@ -39,13 +39,13 @@ class Listed(ABC):
     coordinate_perturbation = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
-        n, d = search.X.shape
+        n = len(search.X)
         self.search = search
         self._feasible = feasible
         self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
         self._checked = torch.zeros_like(self._infeasible)
         #: The points of the last call, and which rows they are.
-        self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
+        self._taken: tuple[Tensor, Tensor] | None = None
         #: The criterion of the greedy suggestions of a batch under constraints, and what it follows from.
         self._in_batch: tuple[tuple[object, ...], Expected] | None = None
 
@@ -63,16 +63,20 @@ class Listed(ABC):
         """The point in a row."""
 
     def closed(self, taken: Tensor) -> Tensor:
-        """Rows that may not be chosen, (A,)."""
-        last, rows = self._taken
-        n = len(last)
-        if not torch.equal(last, taken[:n]):
-            n, rows = 0, torch.zeros_like(rows)
-        if n < len(taken):
-            rows = rows.clone()
-            rows[self.rows_of(taken[n:])] = True
-        self._taken = taken, rows
+        """Rows that may not be chosen, a new tensor (A,)."""
+        rows = self._rows_taken(taken)
         return rows | self._infeasible if self._feasible is not None else rows.clone()
+
+    def _rows_taken(self, taken: Tensor) -> Tensor:
+        """Rows that are one of the points `taken (t, d)`, (A,), until the next call, which may change them in place."""
+        known, self._taken = self._taken, None  # rows that an interrupt leaves half-way are not those of any points
+        if known is None or not torch.equal(known[0], taken[: len(known[0])]):
+            known = taken[:0], torch.zeros(len(self.search.X), dtype=torch.bool)
+        n, rows = len(known[0]), known[1]
+        if n < len(taken):
+            rows.numpy()[self.rows_of(taken[n:])] = True
+        self._taken = taken, rows
+        return rows
 
     def _usable(self, row: int) -> bool:
         if self._feasible is None:
@@ -99,13 +103,13 @@ class Listed(ABC):
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
-        closed = self.closed(taken)
+        rows_taken = self._rows_taken(taken).numpy()
         for _ in range(100):
-            row = int(rng.integers(len(closed)))
-            if not closed[row] and self._usable(row):
+            row = int(rng.integers(len(rows_taken)))
+            if not rows_taken[row] and self._usable(row):
                 return self.choice(row)
-        rows = rng.permutation(len(closed))
-        for row in rows[~closed.numpy()[rows]].tolist():
+        rows = rng.permutation(len(rows_taken))
+        for row in rows[~self.closed(taken).numpy()[rows]].tolist():
             if self._usable(row):
                 return self.choice(row)
         return None
@@ -156,9 +160,12 @@ class PoolCandidates(Listed):
         return self.pool.X
 
     def closed(self, taken: Tensor) -> Tensor:
-        """Rows that may not be chosen, (A,)."""
+        """Rows that may not be chosen, a new tensor (A,)."""
         closed = super().closed(taken)
         return closed if self._open is None else closed | ~self._open
+
+    def _usable(self, row: int) -> bool:
+        return (self._open is None or bool(self._open[row])) and super()._usable(row)
 
 
 def _search_of(pool: Arms, before: PoolCandidates | None) -> Search:

@@ -196,11 +196,13 @@ def refine(
     excluded: Mask,
     winner: int,
     relative_slack: float,
-) -> tuple[int, float, float, float, int]:
+    most: int,
+) -> tuple[int, float, float, float, int, int]:
     """Compute arms exactly, largest bound first, until no bound that is left beats the best score.
 
     Before an arm is computed its mean is, which takes a tenth of the time and leaves few arms. Returns the arm with the
-    best score, its score, mean and variance, and the number of computed arms.
+    best score, its score, mean and variance, and the numbers of computed arms and of computed means. The arm is -1 if
+    the bounds of more than `most` arms are above the scores of those that are computed first.
     """
     bound, top, current = np.empty(len(X)), np.empty(-(-len(X) // GROUP)), versions.n - 1
     first = _fill(arms, widths(model.w, versions, model.lam, beta), excluded, bound, top)
@@ -211,7 +213,9 @@ def refine(
     best, slack = _compute(X, model, beta, arms, current, two[:done], values, relative_slack)
     for i in range(done):
         bound[two[i]] = -np.inf
-    n = done + _above(bound, top, best - slack, two[:0])
+    n, n_means = done + _above(bound, top, best - slack, two[:0]), 0
+    if n - done > most:
+        return -1, best, 0.0, 0.0, done, 0
     rows, score, mean, variance = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
     for i in range(done):
         rows[i], score[i], mean[i], variance[i] = two[i], values[0][i], values[1][i], values[2][i]
@@ -224,7 +228,7 @@ def refine(
         k = n - done
         if k > 2 * chunk:
             k, chunk = _largest_first(rows[done:n], bound, best - slack, highest, chunk), 2 * chunk
-        start = done + k
+        start, n_means = done + k, n_means + k
         stop = done + _tighten(X, model, a, beta, arms, growth, best - slack, rows[done:start])
         values = (score[done:stop], mean[done:stop], variance[done:stop])
         found, rounding = _compute(X, model, beta, arms, current, rows[done:stop], values, relative_slack)
@@ -239,4 +243,4 @@ def refine(
         if score[i] >= best - 1e-3 * slack and (at < 0 or rows[i] < rows[at]):
             at = i
     at = max(at, 0)  # no score is tied with the best where the posterior is not finite
-    return rows[at], score[at], mean[at], variance[at], done
+    return rows[at], score[at], mean[at], variance[at], done, n_means

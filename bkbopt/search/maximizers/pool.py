@@ -54,6 +54,8 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Fraction of the pool from which on a scan costs less than computing the arms alone: it takes one product less an arm.
 SCAN_SHARE = 0.25
+#: Cost of an arm in compiled loops, and of an arm of a scan, in means: these have two, one and no products of matrices.
+ARM_COST, SCAN_COST = 4, 2
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -157,6 +159,8 @@ class PoolMaximizer:
         self.n_scans = 0
         self.n_refreshed = 0
         self._cache: _Cache | None = None
+        #: Cost of the arms computed by compiled loops since the last scan, in means.
+        self._since_scan = 0
         self._winner = 0
         self._near = X
         readable = isinstance(X, Tensor) and in_memory(X) and X.is_contiguous()
@@ -223,7 +227,7 @@ class PoolMaximizer:
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache
         if cache is None or not cache.versions.holds(model):
-            self.n_scans += 1
+            self.n_scans, self._since_scan = self.n_scans + 1, 0
             cache = self._cache = _Cache.of(model, *self._scanned(model))
         elif not cache.versions.ends_with(model):
             if len(cache.versions) >= MAX_VERSIONS:
@@ -233,14 +237,21 @@ class PoolMaximizer:
 
     def _refine_compiled(
         self, cache: _Cache, model: "PlainModel", X: NDArray[np.float64], beta: float, excluded: Tensor | None
-    ) -> Argmax:
-        """`_refine` in compiled loops."""
+    ) -> Argmax | None:
+        """`_refine` in compiled loops; None where a scan costs less."""
         from bkbopt.search.maximizers._loops_pool import refine
 
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
         arms, versions = cache.plain, cache.versions.plain()
-        index, score, mean, variance, n = refine(X, model, beta, arms, versions, closed, self._winner, SLACK)
+        # A scan makes all bounds tight. It is due once the arms computed alone, with those of this step, cost as much:
+        # later steps are not known, and by this rule both together cost about twice the least possible at most.
+        most = max(SCAN_COST * len(X) - self._since_scan, 0) if len(cache.versions) > 1 else len(X)
+        found = refine(X, model, beta, arms, versions, closed, self._winner, SLACK, most)
+        index, score, mean, variance, n, n_means = found
         self.n_refreshed += n
+        self._since_scan += ARM_COST * n + n_means
+        if index < 0:
+            return None
         self._winner = index
         return Argmax(index, score, mean, variance)
 

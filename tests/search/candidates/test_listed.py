@@ -9,6 +9,8 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
+from bkbopt.search.candidates.listed import PoolCandidates
+from bkbopt.spaces.pool import EncodedPool
 from tests.spaces import sample_pools
 from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, WORDS, read_only
 
@@ -164,6 +166,22 @@ def test_pending_arms_are_not_proposed_again() -> None:
         for t in trials:
             opt.tell(t, value(t.index))
     assert len(opt.ask(11)) == 11  # more workers than arms share
+
+
+def test_rows_whose_look_up_was_interrupted_are_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = EncodedPool(bo.Pool(ARMS), scale=True, has_kernel=False)
+    candidates = PoolCandidates(pool, None)
+    candidates.closed(pool.X[:2])
+
+    def interrupted(X: torch.Tensor) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(candidates, "rows_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            candidates.closed(pool.X[:4])
+    for n in (3, 5, 1):
+        assert torch.nonzero(candidates.closed(pool.X[:n]))[:, 0].tolist() == [*range(n)]
 
 
 def test_constraint_holds_for_every_arm() -> None:

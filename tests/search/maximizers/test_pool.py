@@ -107,6 +107,20 @@ def test_few_arms_are_computed_again() -> None:
     assert search.n_refreshed / steps < 0.05 * len(X)
 
 
+def test_the_pool_is_scanned_within_an_epoch_once_arms_computed_alone_have_cost_as_much() -> None:
+    X = torch.as_tensor(np.random.default_rng(0).random((3000, 2)))
+    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.04, leverage_budget=1e9, seed=0), PoolMaximizer(X)
+    bkb.observe(X[:60], bump(X[:60]))
+    epochs = set()
+    for _ in range(40):
+        model = bkb.model
+        epochs.add(model.epoch)
+        index = search.argmax(model, 2.0).index
+        assert index == full_argmax(X, model, 2.0)[0]
+        bkb.observe(X[[index]], bump(X[[index]]))
+    assert search.n_scans > len(epochs)
+
+
 def test_bounds_are_carried_over_appended_features_and_folded_when_versions_are_many() -> None:
     X = torch.as_tensor(np.random.default_rng(0).random((2000, 2)))
     bkb, search = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.1, leverage_budget=1e9, seed=0), PoolMaximizer(X)
