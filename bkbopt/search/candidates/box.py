@@ -233,7 +233,7 @@ class BoxCandidates:
     def _perturbed(self, criterion: Criterion, n: int, center: Tensor, scope: Scope) -> Choice | None:
         """The best of at most `n` random points that differ from `center (d,)` in one parameter."""
         u = self.embedding.project(center[None])[0]
-        U = self._canonical(self.maximizer.perturbations(u, n, scope.rng))
+        U = self.space.snap(self.maximizer.perturbations(u, n, scope.rng))
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
         return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
 
