@@ -181,6 +181,13 @@ SUPPORT = (
 
 KERNELS = (
     Fault(
+        "the lengthscales of columns are unrelated",
+        "kernels/structured.py",
+        "NormalPrior.alike(lengths, LENGTHSCALE_SCALE, LENGTHSCALE_SPREAD)",
+        "NormalPrior.independent(lengths, torch.full_like(lengths, LENGTHSCALE_SCALE))",
+        ("kernels/test_priors.py",),
+    ),
+    Fault(
         "a spherical kernel's lengthscales are fitted up the wrong slope",
         "kernels/spherical.py",
         "by_lengthscale = 4.0 * a1 * (apart -",

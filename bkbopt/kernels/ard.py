@@ -248,7 +248,7 @@ class ARDKernel:
         c = len(self.log_lengthscale)
         loc[:c], scale[:c] = self.prior_loc, math.sqrt(3.0)
         loc[-1], scale[-1] = self.height_prior
-        return NormalPrior(loc, scale)
+        return NormalPrior.independent(loc, scale)
 
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""

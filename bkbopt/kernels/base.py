@@ -77,19 +77,36 @@ class FittableKernel(Kernel, Protocol):
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """Independent normal densities of the hyper-parameters theta, each `(p,)`."""
+    """A normal density of the hyper-parameters theta `(p,)`.
+
+    Attributes:
+        loc: the mean, (p,).
+        precision: the inverse of the covariance, (p, p).
+    """
 
     loc: Tensor
-    scale: Tensor
+    precision: Tensor
+
+    @classmethod
+    def independent(cls, loc: Tensor, scale: Tensor) -> "NormalPrior":
+        """Independent densities with standard deviations `scale (p,)`."""
+        return cls(loc, scale.square().reciprocal().diag())
+
+    @classmethod
+    def alike(cls, loc: Tensor, scale: float, spread: float) -> "NormalPrior":
+        """The density of loc + m + e: a number m with standard deviation `scale`, independent e (p,) with `spread`."""
+        p, s2 = len(loc), spread**2
+        # (s2 I + scale^2 1 1^T)^-1, by Sherman and Morrison's formula.
+        return cls(loc, (torch.eye(p).to(loc) - scale**2 / (s2 + p * scale**2)) / s2)
 
     @classmethod
     def join(cls, priors: Sequence["NormalPrior"]) -> "NormalPrior":
         """The prior of several vectors, concatenated."""
-        return cls(torch.cat([prior.loc for prior in priors]), torch.cat([prior.scale for prior in priors]))
+        return cls(torch.cat([prior.loc for prior in priors]), torch.block_diag(*(prior.precision for prior in priors)))
 
     def to_the_power(self, power: float) -> "NormalPrior":
         """The prior whose density is this one to a power."""
-        return NormalPrior(self.loc, self.scale / power**0.5)
+        return NormalPrior(self.loc, power * self.precision)
 
     def log_density(self, theta: Tensor) -> Tensor:
         """Log of density / largest density, a differentiable scalar.
@@ -97,11 +114,12 @@ class NormalPrior:
         The normalising constant is left out, so that a hyper-parameter that the data do not determine adds nothing in a
         comparison of kernels: integrated out, it would contribute a factor that cancels the constant.
         """
-        return -0.5 * ((theta - self.loc) / self.scale).square().sum()
+        away = theta - self.loc
+        return -0.5 * (away @ self.precision @ away)
 
     def slope(self, theta: Tensor) -> Tensor:
         """Derivative of `log_density` by theta `(p,)`."""
-        return (self.loc - theta) / self.scale.square()
+        return self.precision @ (self.loc - theta)
 
 
 @runtime_checkable

@@ -145,7 +145,7 @@ class SphericalKernel:
         c = len(self.log_lengthscale)
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
         loc[:c], scale[:c] = math.sqrt(2.0) + 0.5 * math.log(max(c, 1)) - 3.0, math.sqrt(3.0)
-        return NormalPrior(loc, scale)
+        return NormalPrior.independent(loc, scale)
 
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""

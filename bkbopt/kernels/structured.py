@@ -27,7 +27,8 @@ __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
 SQRT5 = math.sqrt(5.0)
 #: Priors of `ColumnsKernel`; see `ColumnsKernel.prior`.
-LENGTHSCALE_LOC, LENGTHSCALE_SCALE, VARIANCE_SCALE = math.log(0.25), 1.0, 1.5
+LENGTHSCALE_LOC, LENGTHSCALE_SCALE, LENGTHSCALE_SPREAD = math.log(0.25), 1.0, 0.5
+VARIANCE_SCALE = 1.5
 
 
 @dataclass(frozen=True)
@@ -163,12 +164,18 @@ class ColumnsKernel:
     def prior(self) -> NormalPrior:
         """Normal densities on the logarithms.
 
-        Lengthscales: location log(1/4), scale 1. Variances, on standardised y: location log(1 / (4 d)), scale 1.5.
+        Lengthscales have location log(1/4) and a common shift with scale 1, from which each of them deviates by 1/2: in
+        a column in which the search has not moved yet, the ripples are as short as in the others. Variances, on
+        standardised y: location log(1 / (4 d)), scale 1.5.
         """
-        c, d = len(self.log_lengthscale), self.dim
-        loc = torch.tensor([LENGTHSCALE_LOC] * c + [-math.log(4.0 * d)] * d, dtype=torch.float64)
-        scale = torch.tensor([LENGTHSCALE_SCALE] * c + [VARIANCE_SCALE] * d, dtype=torch.float64)
-        return NormalPrior(loc.to(self.log_variance.device), scale.to(self.log_variance.device))
+        lengths = torch.full_like(self.log_lengthscale, LENGTHSCALE_LOC)
+        variances = torch.full_like(self.log_variance, -math.log(4.0 * self.dim))
+        return NormalPrior.join(
+            [
+                NormalPrior.alike(lengths, LENGTHSCALE_SCALE, LENGTHSCALE_SPREAD),
+                NormalPrior.independent(variances, torch.full_like(variances, VARIANCE_SCALE)),
+            ]
+        )
 
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""

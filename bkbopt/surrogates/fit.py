@@ -187,7 +187,7 @@ class LogPosterior:
     def _noise_prior(self) -> NormalPrior:
         """The prior of log(noise); of no variables if the noise is not fitted."""
         both = self.data.U.new_tensor([[self.settings.noise_loc], [self.settings.noise_scale]])
-        return NormalPrior(*both[:, : self.fit_noise])
+        return NormalPrior.independent(*both[:, : self.fit_noise])
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
