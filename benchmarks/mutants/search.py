@@ -361,8 +361,8 @@ SEARCH = (
     Fault(
         "coordinate perturbations are those of a few candidates",
         "search/perturbations.py",
-        "BY_BOUND if posteriors.is_plain else BY_IMPROVEMENT",
-        "BY_IMPROVEMENT",
+        "perturbed(bound, BY_BOUND,",
+        "perturbed(bound, BY_IMPROVEMENT,",
         ("search/test_perturbations.py",),
     ),
     Fault(

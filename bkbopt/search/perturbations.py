@@ -41,7 +41,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope
-from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.criterion import UpperBound
 from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.history import History
 
@@ -142,14 +142,14 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
         untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]))
         beta = max(ROW_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
-    criterion: Criterion = posteriors.combined
-    if posteriors.is_plain:
-        criterion = UpperBound.over(posteriors.models[0], max(WIDE_BETA, posteriors.betas[0]))
+    perturbed = candidates.coordinate_perturbation
+    assert perturbed is not None
+    if not posteriors.is_plain:
+        return perturbed(posteriors.combined, BY_IMPROVEMENT, scope.incumbents[0], scope)
+    bound = UpperBound.over(posteriors.models[0], max(WIDE_BETA, posteriors.betas[0]))
     if _schedule(posteriors, candidates).is_wide(number):
-        return candidates.best(criterion, scope)
-    assert candidates.coordinate_perturbation is not None
-    n = BY_BOUND if posteriors.is_plain else BY_IMPROVEMENT
-    return candidates.coordinate_perturbation(criterion, n, scope.incumbents[0], scope)
+        return candidates.best(bound, scope)
+    return perturbed(bound, BY_BOUND, scope.incumbents[0], scope)
 
 
 def _schedule(posteriors: Posteriors, candidates: CandidateSet) -> Perturbations:
