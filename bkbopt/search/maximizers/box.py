@@ -129,7 +129,8 @@ class BoxMaximizer:
         X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
         # On a short grid any other value will do.
         near = torch.zeros(d, dtype=torch.float64)
-        near[list(self._relaxed)] = math.exp(rng.uniform(*map(math.log, LEAST_MOVES)))
+        low, high = map(math.log, LEAST_MOVES)
+        near[self._relaxed] = math.exp(rng.uniform(low, high))
         return X[((X - x).abs() > near).any(1)][:n]
 
     def _searched(self, score: Score, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
