@@ -154,7 +154,7 @@ SUPPORT = (
         "_support/foreign_kernels.py",
         "if K.shape != shape:",
         "if K.shape[0] != shape[0]:",
-        ("kernels/test_kernels.py",),
+        ("kernels/test_kernels.py", "kernels/test_foreign.py"),
     ),
     Fault(
         "a function of numpy gets tensors",
@@ -175,7 +175,7 @@ SUPPORT = (
         "_support/foreign_kernels.py",
         "_Dense(copy.deepcopy(kernel))",
         "_Dense(kernel)",
-        ("kernels/test_kernels.py",),
+        ("kernels/test_kernels.py", "kernels/test_foreign.py"),
     ),
 )
 

@@ -4,7 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["OPTIMIZER"]
 
-MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
+MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_minimizing_ends.py", "optimizer/test_sharing.py")
 OPENING = ("optimizer/test_storage_opening.py",)
 QUEUE = ("optimizer/test_held_and_queued.py",)
 TELLING = ("optimizer/test_telling.py", "optimizer/test_telling_tables.py")
@@ -260,14 +260,14 @@ OPTIMIZER = (
         "optimizer/minimizing.py",
         "if interrupted or trial is not told:",
         "if False:",
-        ("optimizer/test_minimizing.py",),
+        ("optimizer/test_minimizing_ends.py",),
     ),
     Fault(
         "the point that ended the run is queued",
         "optimizer/minimizing.py",
         "if interrupted or trial is not told:",
         "if True:",
-        ("optimizer/test_minimizing.py",),
+        ("optimizer/test_minimizing_ends.py",),
     ),
     Fault(
         "points that the stated constraint refuses are recommended",

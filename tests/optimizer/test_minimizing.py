@@ -3,10 +3,9 @@
 import re
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,25 +13,8 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, StorageError
-from bkbopt.optimizer.log_file import LogFile
-
-SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
-OPTIONS: dict[str, Any] = {"seed": 0, "n_startup_trials": 4}
-
-
-def bowl(params: dict[str, Any]) -> float:
-    return (params["x"] - 0.3) ** 2 + (params["k"] == "b")
-
-
-class BoomError(Exception):
-    pass
-
-
-def fragile(params: dict[str, Any]) -> float:
-    if params["x"] > 0.6:
-        raise BoomError("too hot")
-    return bowl(params)
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError
+from tests.optimizer.runs import OPTIONS, SPACE, BoomError, ManualExecutor, bowl, fragile
 
 
 def test_result_is_an_optimizer_that_solved_it() -> None:
@@ -128,18 +110,6 @@ def test_processes_run_all_trials() -> None:
         # Of the standard library: under pytest's importlib mode the child could not import a function of this file.
         opt = bo.minimize(itemgetter("x"), {"x": (-1.0, 1.0)}, 6, executor=pool, **OPTIONS)
     assert [t.value for t in opt.trials] == [t.params["x"] for t in opt.trials]
-
-
-class ManualExecutor:
-    """Evaluates when told to, in the order told; the loop runs in another thread."""
-
-    def __init__(self) -> None:
-        self.jobs: list[tuple[Future[float], dict[str, Any]]] = []
-
-    def submit(self, f: Any, params: dict[str, Any]) -> "Future[float]":
-        future: Future[float] = Future()
-        self.jobs.append((future, params))
-        return future
 
 
 def test_results_enter_as_they_come() -> None:
@@ -247,41 +217,6 @@ def test_any_of_several_callbacks_stops_the_run() -> None:
     assert len(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=6, callbacks=calls, seed=0).trials) == 3
 
 
-@pytest.mark.parametrize("threads", [False, True])
-def test_caught_exceptions_fail_the_trial_and_others_end_the_run(threads: bool) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        executor = pool if threads else None
-        opt = bo.minimize(fragile, SPACE, 12, catch=(BoomError,), executor=executor, **OPTIONS)
-        assert len(opt.trials) == 12
-        for t in opt.trials:
-            assert t.state == ("FAIL" if t.params["x"] > 0.6 else "COMPLETE")
-        assert any(t.state == "FAIL" for t in opt.trials)
-        with pytest.raises(BoomError, match="too hot"):
-            bo.minimize(fragile, SPACE, 12, catch=(KeyError,), executor=executor, **OPTIONS)
-
-
-@pytest.mark.parametrize("threads", [False, True])
-def test_values_that_are_no_numbers_fail_the_trial_if_asked_for(threads: bool) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        opt = bo.minimize(
-            lambda p: float("nan") if p["x"] > 0.6 else bowl(p),
-            SPACE,
-            9,
-            invalid="fail",
-            executor=pool if threads else None,
-            **OPTIONS,
-        )
-    assert len(opt.trials) == 9
-    assert all(t.state == ("FAIL" if t.params["x"] > 0.6 else "COMPLETE") for t in opt.trials)
-    assert any(t.state == "FAIL" for t in opt.trials)
-
-
-def test_bad_value_of_the_objective_is_named() -> None:
-    for bad in (None, float("nan"), "3", 1j, [1.0, 2.0]):
-        with pytest.raises((ArgumentError, ArgumentTypeError), match="value"):
-            bo.minimize(lambda p, bad=bad: bad, SPACE, 5, **OPTIONS)
-
-
 def test_regret_certificate_stops_the_run() -> None:
     pool = [[i / 10] for i in range(11)]
     opt = bo.minimize(lambda p: p["x0"] ** 2, pool, 200, stop_at_regret=0.05, **OPTIONS)
@@ -337,74 +272,6 @@ def test_single_exception_or_callback_need_not_be_in_a_list() -> None:
     assert len(opt.trials) == 4
 
 
-class Refusing(ThreadPoolExecutor):
-    """It takes two jobs, and then none."""
-
-    n_taken = 0
-
-    def submit(self, *given: Any, **more: Any) -> Any:
-        if self.n_taken == 2:
-            raise RuntimeError("no more")
-        self.n_taken += 1
-        return super().submit(*given, **more)
-
-
-def test_no_trial_stays_running_if_the_executor_refuses_it() -> None:
-    opt = bo.Optimizer(SPACE, **OPTIONS)
-    with Refusing(1) as executor, pytest.raises(RuntimeError, match="no more"):
-        bo.minimize(bowl, opt, 9, executor=executor, n_workers=1)
-    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", "WAITING"]
-    assert opt.trials[-1].params == opt.trials[-2].params
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, BoomError])
-def test_the_point_of_a_trial_is_queued_after_an_interrupt_and_not_after_an_error_of_its_own(
-    error: type[BaseException],
-) -> None:
-    opt = bo.Optimizer(np.arange(6.0)[:, None], seed=0)
-
-    def f(params: dict[str, Any]) -> float:
-        if opt.n_complete == 2:
-            raise error("too hot")
-        return float(params["x0"])
-
-    with pytest.raises(error):
-        bo.minimize(f, opt, 9)
-    queued = ["WAITING"] if error is KeyboardInterrupt else []
-    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", *queued]
-    assert {t.index for t in opt.trials[2:]} == {opt.trials[2].index}
-
-
-def test_an_interrupt_comes_through_where_the_point_does_not_belong_to_the_space_any_more(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
-
-    def f(params: dict[str, Any]) -> float:
-        opt.set_space({"x": (2.0, 3.0)})
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        bo.minimize(f, opt, 3)
-    assert [t.state for t in opt.trials] == ["FAIL"]
-    assert "Trials [0] are still running in the log or not queued" in caplog.text
-
-
-def test_the_points_of_the_other_running_trials_are_queued_when_one_ends_the_run() -> None:
-    class Failing(ManualExecutor):
-        def submit(self, f: Any, params: dict[str, Any]) -> "Future[float]":
-            future = super().submit(f, params)
-            if len(self.jobs) == 3:
-                self.jobs[1][0].set_exception(BoomError("too hot"))
-            return future
-
-    executor, opt = Failing(), bo.Optimizer(SPACE, **OPTIONS)
-    with pytest.raises(BoomError):
-        bo.minimize(bowl, opt, 9, executor=executor, n_workers=3)
-    assert [t.state for t in opt.trials] == ["FAIL", "FAIL", "FAIL", "WAITING", "WAITING"]
-    assert [t.params for t in opt.trials[3:]] == [opt.trials[0].params, opt.trials[2].params]
-
-
 @pytest.mark.parametrize("n_workers", [None, 6])
 def test_run_ends_when_no_arm_is_left(n_workers: int | None) -> None:
     arms = [[0.1], [0.7], [0.4], [0.2]]
@@ -448,20 +315,3 @@ def test_regret_of_several_objectives_is_no_stopping_rule() -> None:
     with pytest.raises(ArgumentError, match="stop_at_regret: expected a single objective"):
         bo.minimize(lambda p: [p["x"], p["x"]], opt, 3, stop_at_regret=0.1)
     assert opt.trials == []
-
-
-def test_a_storage_that_fails_does_not_replace_the_error_that_ended_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    opt = bo.Optimizer(SPACE, storage=tmp_path / "log.db", **OPTIONS)
-
-    def unreachable(file: LogFile, since: int) -> Any:
-        raise StorageError("the file cannot be read")
-
-    def failing(params: dict[str, Any]) -> float:
-        monkeypatch.setattr(LogFile, "changes", unreachable)
-        raise BoomError("too hot")
-
-    with pytest.raises(BoomError, match="too hot"):
-        bo.minimize(failing, opt, 3)
-    assert "Trials [0] are still running in the log" in caplog.text
