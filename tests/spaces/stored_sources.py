@@ -8,7 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-__all__ = ["ARRAY_SOURCES", "FRAME", "ROWS", "TABLE_SOURCES", "mapped", "parquet"]
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.stored import StoredPool, encoded_pool
+
+__all__ = ["ARRAY_SOURCES", "FRAME", "ROWS", "TABLE_SOURCES", "mapped", "parquet", "pool_of"]
 
 ROWS = (np.random.default_rng(0).random((500, 3)) * [1.0, 100.0, 1e-3]).astype(np.float32)
 ROWS[7] = ROWS[300]
@@ -107,3 +111,9 @@ TABLE_SOURCES: dict[str, Callable[[Path], Any]] = {
     "arrow tables": _arrow_parts,
     "dask frame": _dask_frame,
 }
+
+
+def pool_of(arms: Any, like: Arms | None = None, **options: Any) -> StoredPool:
+    pool = encoded_pool(Pool(arms, **options), scale=True, has_kernel=False, like=like)
+    assert isinstance(pool, StoredPool)
+    return pool

@@ -15,15 +15,8 @@ from bkbopt.spaces import stored, stored_rows
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.sources import is_stored
-from bkbopt.spaces.stored import StoredPool, encoded_pool
-from tests.spaces.stored_sources import FRAME, ROWS, mapped, parquet
-
-
-def pool_of(arms: Any, like: Arms | None = None, **options: Any) -> StoredPool:
-    pool = encoded_pool(Pool(arms, **options), scale=True, has_kernel=False, like=like)
-    assert isinstance(pool, StoredPool)
-    return pool
-
+from bkbopt.spaces.stored import encoded_pool
+from tests.spaces.stored_sources import FRAME, ROWS, mapped, parquet, pool_of
 
 # -- what stays where it is ----------------------------------------------------------------------------------------
 

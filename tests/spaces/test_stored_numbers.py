@@ -12,7 +12,7 @@ import torch
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.stored import encoded_pool
-from tests.spaces.stored_sources import mapped, parquet
+from tests.spaces.stored_sources import mapped, parquet, pool_of
 
 
 @pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
