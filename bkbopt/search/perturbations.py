@@ -11,8 +11,7 @@ of the space the posterior is close to the prior, so that the model excludes bet
 basins such a search stays in a good one. Two kinds of perturbations alternate:
 
 - A *coordinate perturbation*, at odd c(t), is the best of random points that differ from the best known point in one
-  parameter, since the basins of a black box often differ in one or a few parameters only. They differ by more than a
-  move that is drawn for each perturbation, because the best of them often are the nearest ones.
+  parameter, since the basins of a black box often differ in one or a few parameters only.
 - A *wide step*, at even c(t), is the best point of the whole space.
 
 The best point is that with the largest upper confidence bound with beta = 3, or with the beta of the search if that is

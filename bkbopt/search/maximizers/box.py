@@ -8,7 +8,6 @@
 Columns are *relaxed* (searched by gradients, then rounded) if they are continuous or have a long grid.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,9 +23,8 @@ __all__ = ["BoxMaximizer", "SearchSettings"]
 
 #: Grids with more values than this are searched by gradients, then rounded; shorter ones by discrete moves only.
 RELAX_ABOVE = 12
-#: Limits of the smallest move of a relaxed column in a perturbation, as fractions of its range. It is drawn between
-#: them, since basins may be narrow or wide; gradients reach nearer points.
-LEAST_MOVES = (0.01, 0.2)
+#: Smallest perturbation of a relaxed column, as a fraction of its range; gradients reach nearer points.
+FAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -120,17 +118,12 @@ class BoxMaximizer:
             return torch.cat([_sorted(refined, score), start, X])
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
-        """At most `n` copies of `x (d,)`, each with one column redrawn.
-
-        Relaxed columns move by more than a number that is drawn log-uniformly between `LEAST_MOVES`.
-        """
+        """At most `n` copies of `x (d,)`, each with one column redrawn; relaxed columns move by more than `FAR`."""
         d = len(x)
         column = torch.as_tensor(rng.integers(d, size=(2 * n, 1)))
         X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
         # On a short grid any other value will do.
-        near = torch.zeros(d, dtype=torch.float64)
-        low, high = map(math.log, LEAST_MOVES)
-        near[self._relaxed] = math.exp(rng.uniform(low, high))
+        near = torch.tensor([FAR if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
         return X[((X - x).abs() > near).any(1)][:n]
 
     def _searched(self, score: Score, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:

@@ -9,7 +9,7 @@ import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import UCB
 from bkbopt.search.criteria.criterion import ACQUISITIONS, UpperBound
-from bkbopt.search.maximizers.box import LEAST_MOVES, BoxMaximizer, SearchSettings
+from bkbopt.search.maximizers.box import FAR, BoxMaximizer, SearchSettings
 
 SPACES = {
     "floats": {"a": (0.0, 1.0), "b": bo.Float(1e-3, 10.0, log=True)},
@@ -164,25 +164,11 @@ def test_perturbations_draw_every_column_anew_one_at_a_time(name: str) -> None:
     assert (x != X).any(0).all()
 
 
-def test_perturbations_along_a_continuum_have_least_moves_of_all_sizes_between_the_limits() -> None:
-    space = bo.Space.parse(SPACES["floats"])
-    x, (low, high) = torch.tensor([0.5, 0.02], dtype=torch.float64), LEAST_MOVES
-    least = []
-    for seed in range(200):
-        X = BoxMaximizer(space).perturbations(x, 2_000, np.random.default_rng(seed))
-        least.append(float((X - x).abs().amax(1).min()))
-    # Of 2,000 points the nearest one is within 0.01 of the limit with probability 1 - 1e-8.
-    assert low < min(least) < 2.0 * low
-    assert 0.5 * high < max(least) < high + 0.01
-    # The logarithm of the limit is uniform: half of them are below the geometric mean.
-    below = sum(move < (low * high) ** 0.5 for move in least) / len(least)
-    assert 0.35 < below < 0.65
-
-
-def test_perturbations_along_a_continuum_go_in_both_directions() -> None:
+def test_perturbations_along_a_continuum_go_far() -> None:
     space = bo.Space.parse(SPACES["floats"])
     x = torch.tensor([0.5, 0.02], dtype=torch.float64)
     X = BoxMaximizer(space).perturbations(x, 200, np.random.default_rng(0))
+    assert float((X - x).abs().amax(1).min()) > FAR
     along_first = X[X[:, 0] != x[0], 0]
     assert bool((along_first < x[0]).any())
     assert bool((along_first > x[0]).any())
