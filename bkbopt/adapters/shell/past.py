@@ -203,8 +203,9 @@ class _Params:
                 raise table.error(line, column, f"text of one choice, since that of {choices} is the same", text)
             if choices:
                 params[name] = choices[0]
-            elif text:  # an empty cell is that of an inactive parameter
+            elif text:  # an empty cell is that of an inactive parameter, or of the choice None
                 params[name] = self._value(name, text)
+        params = dict(self.opt._core.conversion.without_gaps(params))
         try:
             self.opt.encode([params])
         except (ArgumentError, ArgumentTypeError) as error:
@@ -225,9 +226,7 @@ class _Params:
         """The listed values of a parameter that have a cell."""
         space, pool = self.opt.space, self.opt.pool
         if space is not None:
-            parameter = space.parameters[name]
-            listed = getattr(parameter, "listed", ())
-            return [value for value in listed if value is not None or not parameter.when]
+            return list(getattr(space.parameters[name], "listed", ()))
         assert pool is not None
         if pool.columns is None or name not in pool.names:  # the name or number of a row
             return []

@@ -91,6 +91,17 @@ def test_conditional_parameters_constraints_and_several_objectives_have_their_co
     assert [(trial.values, trial.is_feasible) for trial in trials] == [((1.0, 2.0), True), ((3.0, 4.0), False)]
 
 
+def test_an_empty_cell_is_the_choice_none_where_its_parameter_is_active(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"kind": ["forest", "line"], "features": bo.Categorical(["sqrt", None], when={"kind": "forest"})}
+    log = tmp_path / "log"
+    bo.Optimizer(space, storage=log, seed=0)
+    points = [{"kind": "forest", "features": None}, {"kind": "line"}, {"kind": "forest", "features": "sqrt"}]
+    call(capsys, "tell", log, "--from", past("forest,,1", "line,,2", "forest,sqrt,3", head="kind,features,value"))
+    assert [dict(trial.params) for trial in bo.Optimizer.load(log).trials] == points
+
+
 LIMITED = {"x": (0.0, 1.0)}
 
 
