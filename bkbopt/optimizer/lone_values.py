@@ -18,8 +18,13 @@ FAR, FEWEST = 8.0, 20
 
 
 def note_lone_value(objective: Quantity, x: Tensor) -> None:
-    """Log a warning, once, if the point `x (d,)` was evaluated once and its value is far better than expected."""
+    """Log a warning, once, if the point `x (d,)` was evaluated once and its value is far better than expected.
+
+    Nothing is said of online learners: after one pass it is not known which weight a value has in their means.
+    """
     surrogate = objective.surrogate
+    if not surrogate.takes_weights:
+        return
     obs = surrogate.observations
     (rows,) = (x.to(obs.X.device) == obs.X).all(1).nonzero(as_tuple=True)
     if len(obs) < FEWEST or len(rows) != 1 or float(obs.repeats[rows]) > 0.0:

@@ -65,3 +65,11 @@ def test_the_best_of_values_without_noise_is_not_noted_for_its_rounding(
         with caplog.at_level(logging.WARNING):
             opt.recommend()
     assert not warnings(caplog)
+
+
+@pytest.mark.parametrize("surrogate", ["prosnkons", "forks"])
+def test_nothing_is_noted_of_the_mean_of_one_pass(surrogate: str, caplog: pytest.LogCaptureFixture) -> None:
+    opt = bo.Optimizer([(0.0, 1.0), (0.0, 1.0)], surrogate=surrogate, seed=0)
+    with caplog.at_level(logging.WARNING):
+        bo.minimize(lambda p: (p["x0"] - 0.3) ** 2 + (p["x1"] - 0.2) ** 2, opt, n_trials=40).recommend()
+    assert not warnings(caplog)
