@@ -83,7 +83,7 @@ class Models:
             quantity.follow(history.constraint(name, self.first))
         if history.n_failed:
             if self.failing is None:
-                self.failing = self._limit(FAILING_STREAM, extended=False)
+                self.failing = self._limit(FAILING_STREAM, is_failing=True)
             rows = history.failing()
             self.failing.follow(rows.at_mark())
             if not self._fails_at_random:  # otherwise the model is not used until the next fit
@@ -98,10 +98,10 @@ class Models:
                 self.constraints[name] = self._limit(stream)
         self.constraints = {name: self.constraints[name] for name in names}
 
-    def _limit(self, stream: int, *, extended: bool = True) -> Quantity:
+    def _limit(self, stream: int, *, is_failing: bool = False) -> Quantity:
         """A quantity that must stay below zero; its sign is such that larger is more feasible."""
-        fitter = Fitter(self._limits, -1.0, winsorised=False, is_limit=True, extended=extended)
-        return Quantity(fitter, self.seed, stream)
+        fitter = Fitter(self._limits, -1.0, winsorised=False, is_limit=True, extended=not is_failing)
+        return Quantity(fitter, self.seed, stream, is_stated=not is_failing)
 
     @property
     def ready(self) -> bool:

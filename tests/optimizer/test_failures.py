@@ -119,3 +119,15 @@ def test_branch_that_has_nothing_left_gives_way_to_the_others() -> None:
     opt = bo.Optimizer({"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "a"})}, seed=0, n_startup_trials=4)
     run(opt, 20, lambda p: p["x"], lambda p: p["kind"] == "b")
     assert sum(t.params["kind"] == "b" for t in opt.trials) == 1
+
+
+def test_a_trial_that_succeeds_when_it_is_run_again_does_not_contradict_values_without_noise(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    opt = bo.Optimizer(BOX, deterministic=True, seed=0)
+    run(opt, 12, bowl)
+    trial = opt.ask()
+    opt.fail(trial)
+    opt.tell(dict(trial.params), bowl(trial.params))
+    run(opt, 4, bowl)
+    assert not caplog.records

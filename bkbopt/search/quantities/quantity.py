@@ -52,6 +52,8 @@ class Quantity:
         fitter: how the surrogate is fitted.
         seed: seed of all random numbers.
         stream: number of the quantity, on which its random numbers depend.
+        is_stated: whether `deterministic` is a statement about it; not about failing, since a trial that failed may
+            succeed when it is run again.
 
     Attributes:
         scaler: scaling of the values, from the last fit.
@@ -63,6 +65,7 @@ class Quantity:
     fitter: Fitter
     seed: int
     stream: int
+    is_stated: bool = True
     scaler: Scaler = field(init=False)
     is_constant: bool = field(init=False, default=False)
     noisiness: Noisiness = field(init=False)
@@ -112,7 +115,8 @@ class Quantity:
         if sd is not None:
             # Taken for exact, the values would be explained by a rough function, and the search would stay near them.
             fitter = fitter.with_noise()
-            self._warn_of_noise(sd)
+            if self.is_stated:
+                self._warn_of_noise(sd)
         if options.fit:
             found = fitter.fitted(X, y, ~rows.y[:mark].isnan(), std, rows.categorical, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
