@@ -25,9 +25,9 @@ def optimizer_of(study: Study) -> Optimizer:
     The study may have any sampler. If it is a `BKBSampler`, the optimizer has its options and its model. Trials keep
     their numbers and times. Ranges are the latest ones. A parameter that some trials lack is conditional on another one
     whose values decide in all trials whether it is there, if there is one. Without one, as where it depends on a float,
-    trials that lack it are learnt but belong to no point of the space: `recommend` and `regret_certificate` consider
-    the others only. Trials that were pruned, and infinite values, have no value here and are not learnt; the sampler
-    estimates them. In both cases its recommendation may differ.
+    trials may be recommended without it; a copy made by `save`, whose space has all parameters, recommends only trials
+    that have them. Trials that were pruned, and infinite values, have no value here and are not learnt; the sampler
+    estimates them, and may recommend another point.
 
     The optimizer is a copy to be read, and does not follow the study. Later trials are asked of the study.
 

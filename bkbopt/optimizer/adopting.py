@@ -15,6 +15,9 @@ __all__ = ["adopt"]
 def adopt(core: LoggedDesigner, trials: Iterable[tuple[Trial, Space | None]], order: Sequence[int]) -> None:
     """Fill an empty log in memory whose space has all parameters; conditions of this space are inferred.
 
+    Parameters that some trials lack for no visible reason are optional: these trials are points of the space as they
+    are. A file of the log does not say so.
+
     Args:
         core: the log with its designer.
         trials: by number, without gaps, each with the ranges of its parameters, None without parameters. A complete
@@ -34,9 +37,13 @@ def adopt(core: LoggedDesigner, trials: Iterable[tuple[Trial, Space | None]], or
         assert isinstance(own, Space)
         entries.append(Entry(trial, at, _point(trial, own), places.get(trial.id)))
     core.log.put(entries)
-    branching = inferred(core.update().history.presence, current.keyed)
-    core.spaces.append(_with_conditions(current, branching), {})
+    presence = core.update().history.presence
+    space = _with_conditions(current, inferred(presence, current.keyed))
+    core.spaces.append(space, {})
     core.mend()
+    conditional = {space.parameters[name].column_key(name) for name in space.conditions}
+    lacked = {key for pattern in presence.patterns for key in current.keyed.keys() - pattern}
+    core.designer.set_problem(replace(core.designer.problem, optional=frozenset(lacked - conditional)))
 
 
 def _point(trial: Trial, space: Space) -> Point:

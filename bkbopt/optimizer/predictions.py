@@ -99,7 +99,7 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     confidence_gap, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
-        whole = assumed(designer.problem.space, designer.history.encoding, point)
+        whole = assumed(designer.problem, designer.history.encoding, point)
         return RegretCertificate(confidence_gap, params_of(whole, index), index, None, confidence_gap, width)
     x, point, index = recommended(designer, posteriors, belongs)
     gap = gap_quantile(gaps(designer, objective, posteriors, x, confidence), confidence)

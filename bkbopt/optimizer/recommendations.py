@@ -259,7 +259,7 @@ class _Evaluated:
         return self._known.X[row] if whole is point else self._history.encode([whole])[0], whole, index
 
     def _assumed(self, point: Point) -> Point:
-        return assumed(self._designer.problem.space, self._history.encoding, point)
+        return assumed(self._designer.problem, self._history.encoding, point)
 
     def _at(self, row: int) -> tuple[Point, int | None]:
         return evaluated_at(self._designer, self._known.X[row], self._belongs)

@@ -16,20 +16,21 @@ def completed(problem: Problem, point: Point) -> tuple[Point, int | None] | None
         return (pool.point(rows[0]), rows[0]) if len(rows) == 1 or (rows and is_whole) else None
     assert space is not None
     every = _with_single(space, point)
-    return None if space.free_in(every) else (every, None)
+    return None if space.free_in(every).keys() - problem.optional else (every, None)
 
 
-def assumed(space: Space | None, encoding: Encoding, point: Point) -> Point:
+def assumed(problem: Problem, encoding: Encoding, point: Point) -> Point:
     """The point of a trial with a value for each active parameter of the space, as the models see it.
 
     Missing values are mid-range, or the first choice: the nearest ones of the space to those of `Encoding.absent`.
-    Others stay as they are, also outside of the space; those of inactive parameters are left out. Without a space it is
-    the point itself.
+    Others stay as they are, also outside of the space; those of inactive parameters are left out. Without a space, and
+    if it lacks nothing but optional parameters, it is the point itself.
     """
+    space = problem.space
     if space is None:
         return point
     whole = _with_single(space, point)
-    while free := space.free_in(whole):  # a value that is added may make other parameters active
+    while (free := space.free_in(whole)).keys() - problem.optional:  # an added value may make other parameters active
         embedding = encoding.embedding(free, whole)
         added = embedding.point(embedding.project(encoding.encode([whole]))[0])
         whole = _with_single(space, {**point, **added})

@@ -59,12 +59,15 @@ class Problem:
         space: the search space; None for a pool, or if each request has its own space.
         pool: the pool; None for a space.
         feasible: the user's constraint on points.
+        optional: keys of parameters of the space that a point may lack for no stated reason, as in trials of a study
+            whose parameters depend on a float.
     """
 
     signs: tuple[float, ...] = (-1.0,)
     space: Space | None = None
     pool: Arms | None = None
     feasible: Callable[[Point], bool] | None = None
+    optional: frozenset[str] = frozenset()
 
     @property
     def candidates(self) -> Space | Arms:

@@ -63,6 +63,28 @@ def test_parameters_that_come_and_go_together_without_a_reason_have_no_condition
     assert opt.n_complete == 3
 
 
+def depends_on_a_float(trial: optuna.Trial) -> float:
+    x = trial.suggest_float("x", 0.0, 1.0)
+    return x + (trial.suggest_float("late", 0.0, 1.0) if x > 0.5 else 0.0)
+
+
+def test_trials_without_a_parameter_that_depends_on_a_float_are_recommended_as_they_are() -> None:
+    study = new_study()
+    study.optimize(depends_on_a_float, n_trials=20)
+    opt = optimizer_of(study)
+    assert opt.recommend().params.keys() == {"x"}
+    assert same_choice(study, opt)
+    assert opt.regret_certificate().params == opt.recommend().params
+
+
+def test_fronts_have_trials_without_a_parameter_that_depends_on_a_float() -> None:
+    study = several(["minimize", "minimize"])
+    study.optimize(lambda trial: (depends_on_a_float(trial), (trial.params["x"] - 0.3) ** 2), n_trials=20)
+    front = optimizer_of(study).recommend_front()
+    assert min(point.params["x"] for point in front) < 0.3
+    assert front == study.sampler.recommend_front(study)  # type: ignore[attr-defined]
+
+
 def test_trials_keep_their_numbers_states_and_times() -> None:
     study = new_study()
     running = study.ask({"x": D.FloatDistribution(0, 1)})
