@@ -88,8 +88,8 @@ SEARCH = (
     Fault(
         "a recommended point lacks what became active by an assumed value",
         "search/completion.py",
-        "while free := space.free_in(whole):",
-        "if free := space.free_in(whole):",
+        "while (free := space.free_in(whole)).keys() - problem.optional:",
+        "if (free := space.free_in(whole)).keys() - problem.optional:",
         ("optimizer/test_changed_spaces.py",),
     ),
     Fault(

@@ -46,11 +46,13 @@ class Recipe:
         learner: name of its class in `bkbopt.learners`.
         defaults: (nu, budget) -> the parameters that differ from the class's.
         budget: default budget; other sizes follow it.
+        is_regression: whether its hypothesis is the regression on all rows, not the result of one pass of small steps.
     """
 
     learner: str
     defaults: Callable[[float, int], Settings]
     budget: int = BUDGET
+    is_regression: bool = False
 
     @property
     def cls(self) -> Any:
@@ -145,9 +147,9 @@ def _forks(nu: float, budget: int) -> Settings:
 
 #: The regression learners whose hypothesis is an expansion in the kernel, by the names that users write.
 RECIPES: dict[str, Recipe] = {
-    "pkawv": Recipe("PKAWV", _pkawv),
-    "kernel-awv": Recipe("KernelAWV", _ridge),
-    "krr": Recipe("OnlineKRR", _ridge),
+    "pkawv": Recipe("PKAWV", _pkawv, is_regression=True),
+    "kernel-awv": Recipe("KernelAWV", _ridge, is_regression=True),
+    "krr": Recipe("OnlineKRR", _ridge, is_regression=True),
     "kons": Recipe("KONS", _newton),
     "sketched-kons": Recipe("SketchedKONS", _newton),
     "prosnkons": Recipe("ProsNKONS", _prosnkons),

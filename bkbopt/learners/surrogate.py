@@ -104,6 +104,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._recipe = recipe_of(learner)
         self.learner, self.settings = str(learner), {**own, **(settings or {})}
         self._recipe.check(self.settings)
+        self.is_regression = self._recipe.is_regression
         super().__init__(kernel, noise, seed, device)
         self._learner: OnlineLearner | None = None
         self._span: Span | None = None

@@ -20,10 +20,10 @@ FAR, FEWEST = 8.0, 20
 def note_lone_value(objective: Quantity, x: Tensor) -> None:
     """Log a warning, once, if the point `x (d,)` was evaluated once and its value is far better than expected.
 
-    Nothing is said of online learners: after one pass it is not known which weight a value has in their means.
+    Nothing is said of learners of one pass, of which it is not known what they had predicted without a value.
     """
     surrogate = objective.surrogate
-    if not surrogate.takes_weights:
+    if not surrogate.is_regression:
         return
     obs = surrogate.observations
     (rows,) = (x.to(obs.X.device) == obs.X).all(1).nonzero(as_tuple=True)

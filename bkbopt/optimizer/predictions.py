@@ -41,7 +41,11 @@ def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) ->
     told = torch.ones_like(v) if told is None else told
     outliers = dict(zip(designer.history.numbers_of(k, objective.outliers), objective.outliers.values(), strict=True))
     learnt = v.new_tensor([outliers.get(t.id, a) for t, a in zip(trials, told.tolist(), strict=True)])
-    mean, variance = surrogate.model.left_out(X, v, learnt, surrogate.observations)
+    if surrogate.is_regression:
+        mean, variance = surrogate.model.left_out(X, v, learnt, surrogate.observations)
+    else:  # what a learner of one pass had predicted without a value takes another pass
+        posterior = surrogate.posterior(X)
+        mean, variance = posterior.mean.to(X.device), posterior.variance.to(X.device)
     # An outlier is learnt with a noise variance of its own, and judged by that of the others.
     sd = (variance + surrogate.noise / told).sqrt()
     columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]

@@ -45,8 +45,8 @@ class Trust:
 
         Each value is predicted from the others with the kernel, the noise and the inducing points of the model, which
         were fitted to all values but `outliers`. The scores of few values are therefore small: of ten values none may
-        be above three. The formula is that of ridge regression, `Model.left_out`; for online learners that are
-        none, only the order of the scores has a meaning.
+        be above three. The formula is that of ridge regression, `Model.left_out`. An online learner of
+        one pass, such as "kons", has learnt the value that it predicts: its scores are smaller.
 
         Args:
             objective: number of the objective.

@@ -45,6 +45,8 @@ class Surrogate(Protocol):
     takes_weights: bool
     #: Whether the search may choose a structured kernel (`fit_structure`) if the user gave none.
     takes_structure: bool
+    #: Whether the mean is that of a regression on all values, for which `Model.left_out` holds.
+    is_regression: bool
     rng: np.random.Generator
 
     @property
@@ -139,6 +141,7 @@ class SurrogateBase(ABC, Generic[T]):
 
     takes_weights = True
     takes_structure = True
+    is_regression = True
     #: Names of the subclass's own constructor arguments, which are attributes too.
     _OPTIONS: tuple[str, ...] = ()
 

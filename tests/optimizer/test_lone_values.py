@@ -16,9 +16,9 @@ def _nothing_noted() -> None:
     lone_values._warn.cache_clear()
 
 
-def a_bowl(n: int, wrong: float = 0.0) -> bo.Optimizer:
+def a_bowl(n: int, wrong: float = 0.0, surrogate: str = "bkb") -> bo.Optimizer:
     """An optimizer with `n` values of a noisy bowl, and -`wrong` added to the one at x = 0.9."""
-    rng, opt = np.random.default_rng(0), bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    rng, opt = np.random.default_rng(0), bo.Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, seed=0)
     x = np.append(np.linspace(0.0, 0.8, n - 1), 0.9)
     y = (x - 0.3) ** 2 + 0.01 * rng.standard_normal(n) - wrong * (x == 0.9)
     opt.tell([{"x": float(at)} for at in x], y.tolist())
@@ -29,8 +29,11 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == LOGGER]
 
 
-def test_a_single_value_far_better_than_expected_is_noted_once(caplog: pytest.LogCaptureFixture) -> None:
-    opt = a_bowl(30, wrong=3.0)
+@pytest.mark.parametrize("surrogate", ["bkb", "krr"])
+def test_a_single_value_far_better_than_expected_is_noted_once(
+    surrogate: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    opt = a_bowl(30, wrong=3.0, surrogate=surrogate)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             assert opt.recommend().params["x"] == 0.9

@@ -137,3 +137,15 @@ def test_the_residual_of_an_outlier_of_any_size_has_the_noise_of_the_other_value
     assert [trial.id for trial in opt.outliers] == [worst.id] == [7]
     # The others are equal, so that the fitted noise is at its lower limit.
     assert worst.std == pytest.approx(others[-1].std, rel=0.1)
+
+
+def test_residuals_of_a_learner_of_one_pass_are_those_of_its_predictions() -> None:
+    surrogate = bo.LearnerSurrogate(bo.kernels.rbf(1, lengthscale=0.2), 0.01, learner="kons")
+    opt = bo.Optimizer([(0.0, 1.0)], surrogate=surrogate, fit=False, seed=0)
+    points, values = [{"x0": x} for x in (0.1, 0.3, 0.35, 0.8)], [1.0, 0.4, 2.0, 0.5]
+    opt.tell(points, values)
+    means, stds = opt.predict(points)
+    for residual in opt.residuals():
+        mean, std = means[residual.id], math.hypot(stds[residual.id], 0.1)
+        assert (residual.mean, residual.std) == pytest.approx((mean, std))
+        assert residual.score == pytest.approx((mean - residual.value) / std)
