@@ -1,13 +1,14 @@
-"""Noisy test problems with several outcomes: two objectives, or one objective under constraints that are measured.
+"""Noisy test problems with several outcomes: objectives in conflict, or one objective under measured constraints.
 
 An outcome vector holds the objectives, all to be minimised, and then the constraints, at most zero where feasible. The
 noise is Gaussian: on an objective a tenth of its interquartile range over uniform points of the box, as elsewhere in
 these benchmarks, on a constraint a fiftieth, since feasible regions are narrow. The noise of a trial is decided by the
 seed and the trial's number alone. A problem also measures the quality of a run, in noise-free outcomes.
 
-Sources: Zitzler, Deb and Thiele (2000) for ZDT1 and ZDT2, as BoTorch has them; Gardner et al. (2014), second
-simulation: minimise sin(x) + y where sin(x) sin(y) <= -0.95; Coello Coello and Mezura-Montes (2002) for the welded
-beam. BoTorch 0.18 multiplies the beam's critical load by six where the literature divides by six: the buckling
+Sources: Zitzler, Deb and Thiele (2000) for ZDT1 and ZDT2, Deb et al. (2005) for DTLZ2, Belakaria et al. (2019) for
+Branin and Currin, Tanabe and Ishibuchi (2020) for vehicle safety, all as BoTorch has them; Gardner et al. (2014),
+second simulation: minimise sin(x) + y where sin(x) sin(y) <= -0.95; Coello Coello and Mezura-Montes (2002) for the
+welded beam. BoTorch 0.18 multiplies the beam's critical load by six where the literature divides by six: the buckling
 constraint is then idle and the minimum 1.587, not 1.7249. All else of `WeldedBeamSO` is used as it is, on the usual
 box, with each constraint divided by its limit.
 """
@@ -20,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from botorch.test_functions import ZDT1, ZDT2
+from botorch.test_functions import DTLZ2, ZDT1, ZDT2, BraninCurrin, VehicleSafety
 from botorch.test_functions.synthetic import WeldedBeamSO
 from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
@@ -83,31 +84,31 @@ class OutcomeProblem(ABC):
 
 @dataclass(frozen=True)
 class FrontProblem(OutcomeProblem):
-    """Two objectives in conflict, whose front runs from (0, 1) to (1, 0) with the area `below` under it."""
+    """Objectives in conflict; `volumes` has the names of reference points, these, and the true front's hypervolumes."""
 
-    below: float = 0.0
+    volumes: tuple[tuple[str, tuple[float, ...], float], ...] = ()
 
     @property
     def n_objectives(self) -> int:
-        """Two."""
-        return 2
+        """As many as a reference point has."""
+        return len(self.volumes[0][1])
 
     def measure(self, tried: Array, named: Array) -> dict[str, float]:
-        """Shares of the true front's hypervolume that are missing, for a near and a far reference point.
+        """Shares of the true front's hypervolume that are missing, for each reference point.
 
-        (1.1, 1.1) counts only points close to the front; (11, 11) is BoTorch's, and counts nearly all points.
+        A near one counts only points close to the front; a far one, BoTorch's of ZDT1 and ZDT2, nearly all points.
         """
         return {
-            f"{who}, {side}": 1 - self.hypervolume(points, reference) / (reference**2 - self.below)
-            for side, reference in (("near", 1.1), ("far", 11.0))
+            f"{who}, {side}": 1 - self.hypervolume(points, reference) / whole
+            for side, reference, whole in self.volumes
             for who, points in (("named", named), ("tried", tried))
         }
 
-    def hypervolume(self, points: Array, reference: float) -> float:
-        """Area that the outcomes (n, 2) dominate below (reference, reference)."""
-        larger_is_better = -torch.as_tensor(points).reshape(-1, 2)
+    def hypervolume(self, points: Array, reference: tuple[float, ...]) -> float:
+        """Volume that the outcomes (n, k) dominate below the reference point (k,)."""
+        larger_is_better = -torch.as_tensor(points).reshape(-1, self.n_objectives)
         front = larger_is_better[is_non_dominated(larger_is_better)]
-        return float(Hypervolume(torch.full((2,), -reference, dtype=torch.float64)).compute(front))
+        return float(Hypervolume(-torch.tensor(reference, dtype=torch.float64)).compute(front))
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,23 @@ def _zdt2(x: Array) -> Array:
     return np.asarray(ZDT2(dim=x.shape[-1]).evaluate_true(torch.as_tensor(x)))
 
 
+def _dtlz2(x: Array) -> Array:
+    return np.asarray(DTLZ2(dim=x.shape[-1], num_objectives=2).evaluate_true(torch.as_tensor(x)))
+
+
+def _branin_currin(x: Array) -> Array:
+    return np.asarray(BraninCurrin().evaluate_true(torch.as_tensor(x)))
+
+
+def _vehicle_safety(x: Array) -> Array:
+    return np.asarray(VehicleSafety().evaluate_true(torch.as_tensor(x)))
+
+
+def _near_and_far(below: float) -> tuple[tuple[str, tuple[float, ...], float], ...]:
+    """The volumes of a front from (0, 1) to (1, 0) with the area `below` under it."""
+    return tuple((side, (r, r), r**2 - below) for side, r in (("near", 1.1), ("far", 11.0)))
+
+
 def _gardner(x: Array) -> Array:
     sine = np.sin(x)
     return np.stack([sine[:, 0] + x[:, 1], sine[:, 0] * sine[:, 1] + 0.95], axis=-1)
@@ -175,10 +193,21 @@ def _catalogue(*problems: OutcomeProblem) -> dict[str, OutcomeProblem]:
     return {each.name: each for problem in problems for each in (problem, noisy(problem))}
 
 
-#: Problems of two objectives, and their noisy versions.
+#: Problems of two and three objectives, and their noisy versions. The hypervolumes of the fronts of the last two were
+#: found by searches, BoTorch's `max_hv`.
 FRONTS = _catalogue(
-    FrontProblem("zdt1", ((0.0, 1.0),) * 6, _zdt1, below=1 / 3),
-    FrontProblem("zdt2", ((0.0, 1.0),) * 6, _zdt2, below=2 / 3),
+    FrontProblem("zdt1", ((0.0, 1.0),) * 6, _zdt1, volumes=_near_and_far(1 / 3)),
+    FrontProblem("zdt2", ((0.0, 1.0),) * 6, _zdt2, volumes=_near_and_far(2 / 3)),
+    FrontProblem("dtlz2", ((0.0, 1.0),) * 6, _dtlz2, volumes=(("near", (1.1, 1.1), 1.21 - math.pi / 4),)),
+    FrontProblem(
+        "branin-currin", ((0.0, 1.0),) * 2, _branin_currin, volumes=(("near", (18.0, 6.0), 59.36011874867746),)
+    ),
+    FrontProblem(
+        "vehicle-safety",
+        ((1.0, 3.0),) * 5,
+        _vehicle_safety,
+        volumes=(("near", (1864.72022, 11.81993945, 0.2903999384), 246.81607081187002),),
+    ),
 )
 #: Problems with constraints, and their noisy versions.
 CONSTRAINED = _catalogue(

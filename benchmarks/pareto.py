@@ -6,8 +6,8 @@ The problems and their sources are in `benchmarks/outcomes.py`, the optimisers i
 LogConstrainedExpectedImprovement or, where `--peers` asks for it, qLogNoisyExpectedImprovement, three times as slow;
 Optuna's NSGA-II and GPSampler. All get the same noise at trial i of a seed.
 
-- two objectives: the share of the true front's hypervolume that is missing below the reference point (1.1, 1.1), near
-  the front, and (11, 11), far from it;
+- two or three objectives: the share of the true front's hypervolume that is missing below a reference point near the
+  front, and for ZDT1 and ZDT2 below (11, 11), far from it;
 - constraints: regret as a share of the feasible values' range; an infeasible point counts as 1, the worst feasible one.
 
 *named* is the recommendation, a front or one point: ours by `recommend_front()` or `recommend()`; Optuna's by the

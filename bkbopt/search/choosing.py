@@ -18,7 +18,7 @@ from bkbopt.search.perturbations import is_perturbation, perturbation
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
 
-__all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "Chooser", "width_of"]
+__all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "WIDE", "Chooser", "width_of"]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
@@ -26,16 +26,16 @@ SHARED = 2
 GREEDY = 3
 #: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
 LARGE_BATCH = 5
-#: Factor of beta of narrow suggestions, and number of trials after which there are some.
-NARROW, FIRST_NARROW = 0.4, 300
+#: Factors of beta of narrow suggestions and of wide ones; number of trials after which one objective has narrow ones.
+NARROW, WIDE, FIRST_NARROW = 0.4, 1.5, 300
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
 REFRESH = 64
 
 
-def width_of(options: Options, request: Request) -> float:
-    """The factor of beta for a suggestion: 1, `NARROW`, or 0 for a *greedy* one, which maximises the posterior mean.
+def width_of(options: Options, request: Request, n_objectives: int = 1) -> float:
+    """The factor of beta for a suggestion: 1, `NARROW`, `WIDE`, or 0 for a *greedy* one, by the posterior mean alone.
 
     From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
     are so far apart that the model takes detail near the optimum for noise; see docs/design/narrow-suggestions.md.
@@ -44,11 +44,15 @@ def width_of(options: Options, request: Request) -> float:
     a sequential search the first value in a region with a large bound lowers that bound. In a batch no value arrives,
     so that one suggestion after another would go to this region.
 
+    With several objectives narrow suggestions alternate with wide ones; see docs/design/several-objectives.md.
+
     Another attempt at the same trial has the whole width, since it must give another point.
     """
     p = len(request.running)
     if not options.varies_width or request.attempt:
         return 1.0
+    if n_objectives > 1:
+        return WIDE if request.number % 2 else NARROW
     if p >= LARGE_BATCH:
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
     return NARROW if request.number >= FIRST_NARROW and request.number % 2 == 0 else 1.0

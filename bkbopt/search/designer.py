@@ -10,7 +10,7 @@ Three kinds of suggestion:
 
 - *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
-  smaller beta (see `choosing.width_of`);
+  smaller or larger beta (see `choosing.width_of`);
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
 
 In a *restart* the three are those of a designer that knows the trials of the restart only; see `restarts.py`.
@@ -330,7 +330,8 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        width, n_arms = width_of(options, request), self.candidates.n_arms(request.space)
+        width = width_of(options, request, len(models.objectives))
+        n_arms = self.candidates.n_arms(request.space)
         posteriors = models.posteriors(pending, n_arms, width=width)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, models, posteriors, criterion, request)

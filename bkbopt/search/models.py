@@ -22,9 +22,9 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR
 from bkbopt.search.criteria.crashes import Crashes
-from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion
+from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound
 from bkbopt.search.criteria.expected import Expected
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.history import History
@@ -125,11 +125,11 @@ class Models:
         Args:
             pending: encoded points of running trials, (p, d).
             n_arms: number of points of a pool or grid; None for a box.
-            width: factor of beta; with zero the suggestion is to maximise the posterior mean. Zero counts with a single
-                objective, and if a point is expected to be feasible.
+            width: factor of beta; with zero, which is for one objective, the suggestion is to maximise the posterior
+                mean, if a point is expected to be feasible.
         """
         known = self._known_points()
-        if width == 0.0 and (len(self.objectives) > 1 or not known.feasible.any()):
+        if width == 0.0 and not known.feasible.any():
             width = 1.0
         greedy = width == 0.0
         # Only the means of constraints matter then, which do not change, and beta is zero.
@@ -284,14 +284,21 @@ class Posteriors:
     @cached_property
     def combined(self) -> Combined:
         """The criterion for several objectives or with constraints, without the exclusion near failures."""
-        improvement = None
-        if len(self.models) > 1:
-            F = self.known.means[self.known.feasible] if bool(self.known.feasible.any()) else self.known.means
-            if len(self.pending):
-                F = torch.cat([F, torch.stack([model(self.pending)[0] for model in self.models], 1)])
-            improvement = Improvement.over(F)
-        pairs = list(zip(self.models, self.betas, strict=True))
-        return Combined(pairs, self.constraints, improvement, self.incumbent)
+        bounds = [UpperBound.over(model, beta) for model, beta in zip(self.models, self.betas, strict=True)]
+        improvement = self._improvement(bounds) if len(bounds) > 1 else None
+        return Combined(bounds, self.constraints, improvement, self.incumbent)
+
+    def _improvement(self, bounds: Sequence[UpperBound]) -> Improvement:
+        """The improvement over the front of the upper bounds of the feasible known points and the pending ones.
+
+        The reference is that of their means. Over the front of the means the upper bound of each of its own points is
+        an improvement, the largest one at its ends: a noisy search measures these again and again.
+        """
+        rows = self.known.feasible if bool(self.known.feasible.any()) else torch.ones_like(self.known.feasible)
+        X = torch.cat([self.known.X[rows], self.pending])
+        parts = [bound.with_means(X) for bound in bounds]
+        means, upper = (torch.stack([part[j] for part in parts], 1) for j in (0, 1))
+        return Improvement.over(upper, reference_of(means))
 
     def incumbents(self, rows: Tensor | None = None) -> Tensor:
         """The best known points, all or those of `rows (k,)`, best first, `(<= N_INCUMBENTS, d)`."""

@@ -13,7 +13,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.criteria.expected import ExpectedGain
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import N_INCUMBENTS, Posteriors
 from bkbopt.search.trials.evaluations import Point
@@ -90,8 +90,7 @@ class Slice:
         X = torch.stack([choice.x for choice in ends]) if ends else self.posteriors.known.X[:0]
         while len(objectives) > 1 and 0 < len(X) < MAX_FRONT:
             Y = torch.stack([objective.mean(X) for objective in objectives], 1)
-            F = torch.cat([Y, self.posteriors.known.means])
-            reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
+            reference = reference_of(torch.cat([Y, self.posteriors.known.means]))
             gain = ExpectedGain(objectives, Improvement.over(Y, reference))
             choice = self._best(gain, X)
             if choice is None or not objectives[0].holds(choice.x):

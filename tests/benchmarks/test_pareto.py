@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from botorch.test_functions import ZDT1, ZDT2
+from botorch.test_functions import DTLZ2, ZDT1, ZDT2, BraninCurrin, VehicleSafety
+from botorch.test_functions.base import MultiObjectiveTestProblem
 from botorch.test_functions.synthetic import WeldedBeamSO
 from scipy.optimize import minimize
 
@@ -28,8 +29,7 @@ PAIRS = [
 def test_the_true_front_leaves_nothing_missing(name: str) -> None:
     problem, oracle = FRONTS[name], ZDT[name]
     assert isinstance(problem, FrontProblem)
-    # 11^2 less the area under the front is BoTorch's maximum for its reference point.
-    assert 11**2 - problem.below == pytest.approx(oracle.max_hv, rel=1e-12)
+    assert problem.volumes[1] == ("far", (11.0, 11.0), pytest.approx(oracle.max_hv, rel=1e-12))
     front = oracle.gen_pareto_front(2_001).numpy()
     measures = problem.measure(front, front[:1])
     assert list(measures) == ["named, near", "tried, near", "named, far", "tried, far"]
@@ -39,6 +39,24 @@ def test_the_true_front_leaves_nothing_missing(name: str) -> None:
     on_front = np.zeros((3, 6))
     on_front[:, 0] = [0.0, 0.5, 1.0]
     np.testing.assert_array_equal(problem.value(on_front), oracle.gen_pareto_front(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [("dtlz2", DTLZ2(dim=6, num_objectives=2)), ("branin-currin", BraninCurrin()), ("vehicle-safety", VehicleSafety())],
+)
+def test_reference_points_and_volumes_of_the_other_fronts_are_botorchs(
+    name: str, oracle: MultiObjectiveTestProblem
+) -> None:
+    problem = FRONTS[name]
+    assert isinstance(problem, FrontProblem)
+    ((side, reference, whole),) = problem.volumes
+    assert (side, whole) == ("near", pytest.approx(oracle.max_hv, rel=1e-12))
+    assert reference == pytest.approx(oracle.ref_point.tolist(), rel=1e-7)  # single precision there
+    assert np.array(problem.bounds).T.tolist() == oracle.bounds.tolist()
+    low, high = np.array(problem.bounds).T
+    x = np.random.default_rng(0).uniform(low, high, size=(20, problem.dim))
+    np.testing.assert_array_equal(problem.value(x), oracle.evaluate_true(torch.as_tensor(x)))
 
 
 def test_nothing_near_the_front_is_all_missing_and_dominated_points_do_not_count() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import ACQUISITIONS, Combined
+from bkbopt.search.criteria.criterion import ACQUISITIONS
 from bkbopt.search.criteria.pareto import SMALLEST
 from bkbopt.search.models import N_INCUMBENTS, Known, Posteriors
 
@@ -37,22 +37,26 @@ def test_searches_start_from_the_best_points_that_are_expected_to_be_feasible() 
     assert len(posteriors(means, violation).incumbents(torch.arange(N_INCUMBENTS + 1))) == N_INCUMBENTS
 
 
-def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mean() -> None:
+def gains(points: Tensor, pending: Tensor = X[:0]) -> Tensor:
+    """Scores of points by two objectives, with the known points `X` and some pending ones."""
     models = (model(1), model(2))
-    means, there = (torch.stack([m(points)[0] for m in models], 1) for points in (X, ELSEWHERE))
+    means = torch.stack([m(X)[0] for m in models], 1)
+    rng = np.random.default_rng(0)
+    return posteriors(means, torch.zeros(12), pending, models).criterion(ACQUISITIONS["ucb"], rng)(points)
 
-    def gain(pending: Tensor) -> Tensor:
-        criterion = posteriors(means, torch.zeros(12), pending, models).criterion(
-            ACQUISITIONS["ucb"], np.random.default_rng(0)
-        )
-        assert isinstance(criterion, Combined)
-        assert criterion.improvement is not None
-        return criterion.improvement(there)
 
-    before = gain(X[:0])
+def test_a_known_point_of_several_objectives_has_nothing_to_gain_whatever_its_noise() -> None:
+    scores = gains(X)
+    # Those on the front of the bounds are at no distance from it, the others behind it.
+    assert float(scores.max()) == pytest.approx(math.log(SMALLEST), abs=1e-12)
+    assert int((scores > math.log(SMALLEST) - 1e-9).sum()) >= 2
+
+
+def test_a_pending_point_of_several_objectives_has_nothing_to_gain() -> None:
+    before = gains(ELSEWHERE)
     best = int(before.argmax())
     assert float(before[best]) > math.log(1e-3)
-    assert float(gain(ELSEWHERE[[best]])[best]) == math.log(SMALLEST)
+    assert float(gains(ELSEWHERE, ELSEWHERE[[best]])[best]) == pytest.approx(math.log(SMALLEST), abs=1e-12)
 
 
 @pytest.mark.parametrize("at_random", [True, False])

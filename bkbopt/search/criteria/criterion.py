@@ -11,7 +11,8 @@ logarithm of the expected improvement plus the logarithms of the probabilities t
 2014). As the best feasible region is explored, its log improvement decreases without limit, and regions with uncertain
 feasibility are tried. Upper confidence bounds with a penalty were worse: with optimistic constraints four of five
 trials were just outside of the feasible region, and with the probability alone searches stayed in the first region.
-With several objectives the score is the hypervolume that the vector of upper bounds adds (see `pareto.py`).
+With several objectives the score is the hypervolume that the vector of upper bounds adds to that of the known points
+(see `pareto.py`).
 """
 
 import math
@@ -132,6 +133,11 @@ class UpperBound(_Scored):
         if self.acquisition.beta == 0.0 and isinstance(predict := self._predict, Collapsed):
             return predict.mean(X)
         return super().__call__(X)
+
+    def with_means(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior means and scores, each `(n,)`."""
+        mean, variance = self._predict(X)
+        return mean, self.acquisition(mean, variance)
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
@@ -280,22 +286,18 @@ class Combined:
     """The criterion for several objectives or with constraints; see the module's text.
 
     Attributes:
-        objectives: models with their betas.
+        objectives: upper confidence bounds of the objectives.
         constraints: outcome constraints, and the constraint that the trial does not fail.
-        improvement: hypervolume improvement over the Pareto front; None with a single objective.
+        improvement: hypervolume improvement over the front of the known points' bounds; None with one objective.
         incumbent: the best posterior mean of a feasible point; None if none is known, and feasibility is then sought.
         crashes: exclusion of points near failures; None without failures, and for perturbations.
     """
 
-    objectives: Sequence[tuple[Model, float]]
+    objectives: Sequence[UpperBound]
     constraints: Sequence[Constraint]
     improvement: Improvement | None
     incumbent: float | None
     crashes: Crashes | None = None
-
-    @cached_property
-    def _bounds(self) -> list[UpperBound]:
-        return [UpperBound.over(model, beta) for model, beta in self.objectives]
 
     @cached_property
     def _terms(self) -> list[tuple[float, _Scored]]:
@@ -304,8 +306,8 @@ class Combined:
         if self.improvement is not None:
             return terms
         if self.incumbent is None:
-            return [(FEASIBILITY_FIRST, self._bounds[0]), *terms]
-        return [(1.0, _Scored(self.objectives[0][0], LogEI(self.incumbent))), *terms]
+            return [(FEASIBILITY_FIRST, self.objectives[0]), *terms]
+        return [(1.0, _Scored(self.objectives[0].model, LogEI(self.incumbent))), *terms]
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
@@ -313,7 +315,7 @@ class Combined:
         for weight, term in self._terms:
             scores = scores + weight * term(X)
         if self.improvement is not None:
-            scores = scores + self.improvement(torch.stack([bound(X) for bound in self._bounds], 1))
+            scores = scores + self.improvement(torch.stack([bound(X) for bound in self.objectives], 1))
         return scores
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -323,14 +325,14 @@ class Combined:
             score, slope = term.with_slopes(X)
             scores, slopes = scores + weight * score, slopes + weight * slope
         if self.improvement is not None:
-            bounds, by_X = zip(*(bound.with_slopes(X) for bound in self._bounds), strict=True)
+            bounds, by_X = zip(*(bound.with_slopes(X) for bound in self.objectives), strict=True)
             gain, by_bounds = self.improvement.with_slopes(torch.stack(bounds, 1))
             scores, slopes = scores + gain, slopes + torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))
         return scores, slopes
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
-        size = max(model.features.size for model, _ in self.objectives)
+        size = max(bound.model.features.size for bound in self.objectives)
         return by_decreasing(search.scores(self, size), closed)
 
 

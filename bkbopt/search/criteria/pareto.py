@@ -2,7 +2,7 @@
 
 | symbol    | shape  | units | meaning                                                                     |
 | --------- | ------ | ----- | --------------------------------------------------------------------------- |
-| F         | (p, k) | y     | values of known points (posterior means), larger is better in each column   |
+| F         | (p, k) | y     | values of known points, larger is better in each column                     |
 | reference | (k,)   | y     | reference point of the hypervolume                                          |
 | Y         | (n, k) | y     | upper confidence bounds of candidates                                       |
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import extra
 
-__all__ = ["Improvement", "non_dominated"]
+__all__ = ["Improvement", "non_dominated", "reference_of"]
 
 #: Largest number of points of the front by number of objectives, and for more objectives; a larger front is thinned
 #: evenly. The number of cells grows fast with both: twelve points of seven objectives take 12 s, four take 0.4 s.
@@ -103,6 +103,14 @@ def _improved(
                 slopes[i, j] += 1.0
 
 
+def reference_of(F: Tensor) -> Tensor:
+    """A reference point (k,) below all rows of `F (p, k)`, by a tenth of their range.
+
+    It is below all of them, not only below the front, since a front may cover only a part of the trade-off.
+    """
+    return F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
+
+
 @dataclass(frozen=True)
 class Improvement:
     """Scores of candidates against a front; make it with `over`."""
@@ -112,8 +120,8 @@ class Improvement:
     cells: Tensor
 
     @classmethod
-    def over(cls, F: Tensor, reference: Tensor | None = None) -> "Improvement":
-        """The improvement over the non-dominated rows of `F (p, k)`; the `reference (k,)` is below all, or follows.
+    def over(cls, F: Tensor, reference: Tensor) -> "Improvement":
+        """The improvement over the non-dominated rows of `F (p, k)`, above the `reference (k,)`, which is below them.
 
         Raises:
             MissingPackageError: BoTorch, which decomposes the space, is not installed.
@@ -122,9 +130,6 @@ class Improvement:
             from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
         # Sorted by the first objective, without copies of equal points.
         front = torch.from_numpy(np.unique(F.numpy()[non_dominated(F.numpy())], axis=0))
-        # From the worst of all points, not of the front, since a front may cover only a part of the trade-off.
-        if reference is None:
-            reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
         most = MAX_FRONT.get(F.shape[1], FEWEST)
         if len(front) > most:
             # Even steps in the order of the first objective keep both ends and the shape of the front.

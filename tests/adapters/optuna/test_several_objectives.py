@@ -11,7 +11,7 @@ import torch
 from optuna.samplers import BaseSampler, RandomSampler
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, reference_of
 from tests.adapters.optuna.studies import n_distinct, several, share
 
 
@@ -76,7 +76,7 @@ def test_three_objectives_are_searched() -> None:
 def test_the_fronts_of_many_objectives_are_cut_so_that_their_cells_stay_few() -> None:
     for k in range(2, 10):
         F = torch.as_tensor(np.random.default_rng(k).random((40, k)))
-        improvement = Improvement.over(F)
+        improvement = Improvement.over(F, reference_of(F))
         assert len(improvement.front) <= 40
         assert improvement.cells.shape[1] <= 400
         assert bool(torch.isfinite(improvement(F)).all())

@@ -22,7 +22,7 @@ from bkbopt.search.criteria.criterion import (
     by_decreasing,
     rule_of,
 )
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
 from tests.search.criteria import dense
 
@@ -48,7 +48,7 @@ def test_constraint_has_the_probability_of_its_posterior() -> None:
 def test_constrained_score_is_expected_improvement_times_the_probabilities() -> None:
     (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
     limits = (Constraint(first, 0.0), Constraint(second, -0.5))
-    score = Combined([(objective, 2.0)], limits, None, 0.4)(X)
+    score = Combined([UpperBound.over(objective, 2.0)], limits, None, 0.4)(X)
     parts = [LogEI(0.4)(*objective(X)), *(limit.log_probability(X) for limit in limits)]
     torch.testing.assert_close(score, sum(parts[1:], parts[0]), rtol=1e-6, atol=1e-6)
 
@@ -56,7 +56,7 @@ def test_constrained_score_is_expected_improvement_times_the_probabilities() -> 
 def test_without_a_feasible_point_feasibility_comes_first() -> None:
     (objective, X), (limit, _) = model(0), model(1)
     constraint = Constraint(limit, 1.0)
-    best = int(Combined([(objective, 2.0)], (constraint,), None, None)(X).argmax())
+    best = int(Combined([UpperBound.over(objective, 2.0)], (constraint,), None, None)(X).argmax())
     probability = constraint.log_probability(X)
     # A hundredth of the spread of the bounds at most is given up for the objective.
     spread = UCB(2.0)(*objective(X))
@@ -79,7 +79,7 @@ def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbe
     (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
     limits = (Constraint(first, 0.0), Constraint(second, 40.0))  # the second one all but fails everywhere
     crashes = Crashes(objective.features.kernel, X[:3], X[3:9])  # type: ignore[attr-defined]
-    combined = Combined([(objective, 2.0)], limits, None, incumbent, crashes)
+    combined = Combined([UpperBound.over(objective, 2.0)], limits, None, incumbent, crashes)
     scores, slopes = combined.with_slopes(X)
     torch.testing.assert_close(scores, combined(X))
 
@@ -96,8 +96,10 @@ def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbe
 def test_slopes_of_several_objectives_are_those_of_automatic_differentiation() -> None:
     pytest.importorskip("botorch")
     (one, X), (two, _), (limit, _) = (model(seed) for seed in range(3))
-    improvement = Improvement.over(torch.stack([one(X[:8])[0], two(X[:8])[0]], 1))
-    combined = Combined([(one, 2.0), (two, 0.5)], (Constraint(limit, 0.0),), improvement, None)
+    F = torch.stack([one(X[:8])[0], two(X[:8])[0]], 1)
+    improvement = Improvement.over(F, reference_of(F))
+    bounds = [UpperBound.over(one, 2.0), UpperBound.over(two, 0.5)]
+    combined = Combined(bounds, (Constraint(limit, 0.0),), improvement, None)
     scores, slopes = combined.with_slopes(X)
     torch.testing.assert_close(scores, combined(X))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bkbopt.errors import MissingPackageError
-from bkbopt.search.criteria.pareto import Improvement, non_dominated
+from bkbopt.search.criteria.pareto import Improvement, non_dominated, reference_of
 from tests.search.criteria import dense
 
 F = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # the reference is (-0.1, -0.1)
@@ -52,7 +52,8 @@ def test_no_rows_have_no_front() -> None:
 def test_scores_and_slopes_are_those_of_the_formula(k: int) -> None:
     pytest.importorskip("botorch")
     rng = np.random.default_rng(k)
-    improvement = Improvement.over(torch.as_tensor(rng.standard_normal((30, k))))
+    known = torch.as_tensor(rng.standard_normal((30, k)))
+    improvement = Improvement.over(known, reference_of(known))
     Y = torch.as_tensor(2.0 * rng.standard_normal((200, k))).requires_grad_(True)
     expected = dense.score(improvement, Y)
     (by_autograd,) = torch.autograd.grad(expected.sum(), Y)
@@ -69,13 +70,13 @@ def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
     # Of the rectangle above the reference, 1.1 x 1.1 or 2.1 x 0.6, less what the front dominates of it.
     added = [1.1**2 - (2 * 1.1 * 0.1 - 0.1**2), 2.1 * 0.6 - (1.1 * 0.1 + 0.1 * 0.6 - 0.1**2)]
     # The subtractions of rectangles lose no more than a digit.
-    assert Improvement.over(F)(Y).exp().tolist() == pytest.approx(added, rel=1e-14)
+    assert Improvement.over(F, reference_of(F))(Y).exp().tolist() == pytest.approx(added, rel=1e-14)
 
 
 def test_bounds_that_are_no_numbers_have_no_score() -> None:
     pytest.importorskip("botorch")
     Y = torch.tensor([[torch.nan, 2.0], [2.0, torch.nan], [1.0, 1.0]], dtype=torch.float64)
-    scores, slopes = Improvement.over(F).with_slopes(Y)
+    scores, slopes = Improvement.over(F, reference_of(F)).with_slopes(Y)
     assert scores.isnan().tolist() == [True, True, False]
     assert slopes.isnan().all(1).tolist() == [True, True, False]
 
@@ -83,7 +84,7 @@ def test_bounds_that_are_no_numbers_have_no_score() -> None:
 def test_dominated_points_score_by_their_distance_from_the_front() -> None:
     pytest.importorskip("botorch")
     dominated = torch.tensor([[0.0, 0.9], [-0.05, 0.5], [-0.5, 0.5]], dtype=torch.float64)
-    scores = Improvement.over(F)(dominated)
+    scores = Improvement.over(F, reference_of(F))(dominated)
     # The distances behind (0, 1) are 0, 0.05 and 0.5; the last one is another 0.4 below the reference.
     assert (scores[0] - scores[1:]).tolist() == pytest.approx([0.05, 0.9], rel=1e-12)
 
@@ -92,4 +93,4 @@ def test_without_botorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     name = "botorch.utils.multi_objective.box_decompositions.non_dominated"
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingPackageError, match=r'^botorch: .*pip install "bkbopt\[botorch\]"'):
-        Improvement.over(F)
+        Improvement.over(F, reference_of(F))
