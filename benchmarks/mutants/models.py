@@ -135,9 +135,23 @@ MODELS = (
     Fault(
         "pending points of several objectives improve the front again",
         "search/models.py",
-        "            if len(self.pending):\n",
-        "            if False:\n",
+        "X = torch.cat([self.known.X[rows], self.pending])",
+        "X = self.known.X[rows]",
         ("search/test_models.py",),
+    ),
+    Fault(
+        "several objectives improve on the means of known points",
+        "search/models.py",
+        "Improvement.over(upper, reference_of(means))",
+        "Improvement.over(means, reference_of(means))",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "all suggestions for several objectives are wide",
+        "search/choosing.py",
+        "return WIDE if request.number % 2 else NARROW",
+        "return WIDE",
+        ("search/test_choosing.py",),
     ),
     Fault(
         "an infinite constraint is replaced by a finite value on the other side of zero",

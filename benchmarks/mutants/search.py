@@ -46,8 +46,8 @@ SEARCH = (
     Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
-        "width == 0.0 and (len(self.objectives) > 1 or not known.feasible.any())",
-        "width == 0.0 and len(self.objectives) > 1",
+        "if width == 0.0 and not known.feasible.any():",
+        "if width < 0.0:",
         ("search/test_choosing.py",),
     ),
     Fault(
