@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Rational
 from typing import Any
@@ -54,8 +54,17 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    advice = "; pass dict(row)" if hasattr(trial, "to_dict") else ""  # a row of a data frame
-    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{advice}.")
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{_advice(trial)}.")
+
+
+def _advice(trial: Any) -> str:
+    """What to pass in place of something that is no trial, for messages."""
+    if hasattr(trial, "to_dict"):  # a row of a data frame
+        return "; pass dict(row)"
+    if isinstance(trial, np.ndarray | torch.Tensor):
+        return "; pass dict(zip(names, row)), or a list of these for many points"
+    is_text = isinstance(trial, str | bytes)
+    return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 
 
 def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
@@ -126,9 +135,10 @@ def reports_of(
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
-    for target in trial if isinstance(trial, list | tuple) else ():
-        if not isinstance(target, Mapping):
-            trial_id(target)
+    if not is_table(trial) and not isinstance(value, Trial):  # of swapped arguments the value is the better message
+        for target in trial if many else [trial]:
+            if not isinstance(target, Mapping):
+                trial_id(target)
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
@@ -166,7 +176,10 @@ def _one(name: str, given: Any, k: int) -> Any:
     if k > 1 and n != k:
         raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
     if k == 1 and n is not None and n > 1:
-        raise ArgumentError(f"{name}: expected a number, since there is one objective, got {given!r}; see directions.")
+        raise ArgumentError(
+            f"{name}: expected a number, since there is one objective and one trial, got {given!r}; pass a list of "
+            "trials or points for several values, or see directions for several objectives."
+        )
     return given
 
 

@@ -377,7 +377,8 @@ def check_finished(entry: Entry | None, trial_id: int, n_trials: int, call: str)
 
 
 def _unknown(trial_id: int, n_trials: int) -> UnknownTrialError:
-    return UnknownTrialError(f"trial: expected the id of a trial (0 to {n_trials - 1}), got {trial_id}.")
+    known = f"0 to {n_trials - 1}" if n_trials else "there is none yet"
+    return UnknownTrialError(f"trial: expected the id of a trial ({known}), got {trial_id}.")
 
 
 def _fate(trial: Trial) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
-from bkbopt.spaces.points import listed
+from bkbopt.spaces.points import name_faults
 from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import Columns
@@ -178,8 +178,7 @@ class Arms(ABC):
         if set(params) != set(self.names):
             expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
             missing, unknown = set(self.names) - set(params), set(params) - set(self.names)
-            found = f"unknown {listed(unknown)}: leave it out" if unknown else f"nothing for {listed(missing)}"
-            raise ArgumentError(f"params: expected {expected} in row {i}, got {found}.")
+            raise ArgumentError(f"params: expected {expected} in row {i}, got {name_faults(unknown, missing)}.")
         return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
 
     def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Checks of points: dicts of values by name, as users write them, and encoded rows."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ __all__ = [
     "internal_points",
     "like",
     "listed",
+    "name_faults",
     "position_of",
     "with_values",
 ]
@@ -46,8 +47,8 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
             active = active_names(conditions, row, i)
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
         if unknown or missing:
-            fault = f"unknown {listed(unknown)}" if unknown else f"nothing for {listed(missing)}"
-            reason = ": leave it out" if unknown else _reason(conditions, row, min(missing))
+            reason = _reason(conditions, row, min(missing)) if missing else ""
+            fault = name_faults(unknown, missing)
             raise ArgumentError(f"params: expected values for {listed(active)} in row {i}, got {fault}{reason}")
         inactive = row.keys() - set(active)
         if inactive:
@@ -138,6 +139,15 @@ def _reason(conditions: Conditions, row: Params, name: str) -> str:
 def listed(names: Iterable[object]) -> str:
     """Names for a message, in order."""
     return ", ".join(sorted(map(repr, names)))
+
+
+def name_faults(unknown: Collection[str], missing: Collection[str]) -> str:
+    """What is wrong with the names of a point, for a message; of a misspelt one both halves."""
+    if not missing:
+        return f"unknown {listed(unknown)}: leave it out"
+    return (
+        f"unknown {listed(unknown)} and nothing for {listed(missing)}" if unknown else f"nothing for {listed(missing)}"
+    )
 
 
 def as_array(argument: str, X: object) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError, UnknownTrialError
 from tests.optimizer.tables_to_tell import FRAME, ROWS, optimizer
 
 # -- whose value it is ---------------------------------------------------------------------------------------------
@@ -88,6 +88,30 @@ def test_usual_slips_in_the_call_are_named() -> None:
     assert opt.trials[0].state == "RUNNING"
 
 
+@pytest.mark.parametrize(
+    ("many", "advice"),
+    [
+        (np.array([[0.1, 0.0], [0.2, 1.0]]), r"ndarray; pass dict\(zip\(names, row\)\), or a list of these"),
+        ({1, 2}, "set; pass a list of them for many"),
+        ((row for row in ROWS[:2]), "generator; pass a list of them for many"),
+    ],
+)
+def test_many_points_in_another_form_than_a_list_are_what_the_message_is_about(many: Any, advice: str) -> None:
+    opt = optimizer()
+    with pytest.raises(ArgumentTypeError, match=f"^trial: expected a trial, .*, got {advice}"):
+        opt.tell(many, [1.0, 2.0])
+
+
+def test_columns_as_a_dict_are_refused_with_the_form_for_many_points() -> None:
+    with pytest.raises(ArgumentError, match="pass a list of trials or points for several values"):
+        optimizer().tell({"x": [0.1, 0.2], "y": [0.0, 1.0]}, [1.0, 2.0])
+
+
+def test_an_id_is_refused_where_there_are_no_trials_yet() -> None:
+    with pytest.raises(UnknownTrialError, match=r"expected the id of a trial \(there is none yet\), got 7"):
+        optimizer().tell(7, 1.0)
+
+
 def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:
     frame = FRAME[["x", "y"]].set_axis(["a", "b", "c"], axis=0)
     opt = optimizer(frame)
@@ -105,7 +129,7 @@ def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:
 
 def test_several_values_for_a_single_objective_are_refused_with_a_hint() -> None:
     opt = optimizer()
-    with pytest.raises(ArgumentError, match=r"^value: expected a number, .* got \[1, 2\]; see directions"):
+    with pytest.raises(ArgumentError, match=r"^value: expected a number, .* got \[1, 2\]; .* see directions"):
         opt.tell(ROWS[0], [1, 2])
     assert opt.trials == []
 
@@ -173,7 +197,7 @@ def test_messages_name_the_argument_that_was_given() -> None:
         (lambda: pool.ask(fixed={"x0": 0.5}), "fixed: expected values that an arm"),
         (
             lambda: pool.tell({"x1": 0.5}, 0.0),
-            r"params: expected the columns .* in row 0, got unknown 'x1': leave it out",
+            r"params: expected the columns .* in row 0, got unknown 'x1' and nothing for 'x0'",
         ),
     ):
         with pytest.raises(ArgumentError, match=words):

@@ -161,6 +161,12 @@ def test_encode_refuses_missing_names(name):
         SPACE.encode([{key: value for key, value in GOOD.items() if key != name}])
 
 
+def test_both_names_of_a_misspelt_one_are_named():
+    misspelt = {{"n": "N"}.get(key, key): value for key, value in GOOD.items()}
+    with pytest.raises(ArgumentError, match=r"in row 0, got unknown 'N' and nothing for 'n'$"):
+        SPACE.encode([misspelt])
+
+
 def test_encode_lets_fixed_values_be_left_out():
     short = {key: value for key, value in GOOD.items() if key != "fix"}
     assert torch.equal(SPACE.encode([short]), SPACE.encode([GOOD]))
