@@ -71,7 +71,7 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
         if not math.isfinite(value):
             raise UsageError(f"tell: expected finite values, got {value}; call fail for a trial without a value.")
     if (number is None and args.params is None) or not (values or limits):
-        raise UsageError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
+        raise UsageError("tell: expected an id and a value, --params and a value, or --from; give one of the three.")
     if number is None:
         if args.replace:
             raise UsageError("--replace: expected the id of a finished trial, got --params; see show --trials.")

@@ -121,9 +121,10 @@ def _read(path: str) -> _Table:
             columns = tuple(name.strip() for name in next(reader, ()))
             lines = [(reader.line_num, cells) for cells in reader if any(cells)]
         except (csv.Error, UnicodeDecodeError) as error:
-            raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}.") from None
+            raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}; save it as UTF-8.") from None
     if len(set(columns)) < len(columns) or not columns or not lines:
-        raise ArgumentError(f"{path}: expected a line of distinct column names and lines of data, got {list(columns)}.")
+        got = f"the names {list(columns)}" + (" and no line of data" if columns and not lines else "")
+        raise ArgumentError(f"{path}: expected a line of distinct column names and lines of data, got {got}.")
     separators = [
         name for name, mark in (("semicolons", ";"), ("tabs", "\t")) if len(columns) == 1 and mark in columns[0]
     ]
@@ -135,7 +136,8 @@ def _read(path: str) -> _Table:
     for line, cells in lines:
         if len(cells) != len(columns):
             raise ArgumentError(
-                f"{path}: line {line}: expected {len(columns)} cells separated by commas, got {len(cells)}."
+                f"{path}: line {line}: expected as many cells, separated by commas, as the first line has names, "
+                f"{len(columns)}, got {len(cells)}."
             )
     return _Table(
         path, columns, tuple((at, {n: c.strip() for n, c in zip(columns, row, strict=True)}) for at, row in lines)
@@ -237,6 +239,8 @@ class _Params:
         number = _number(text)
         if number is not None:
             return number
+        if text.lower() in ("true", "false"):  # spreadsheets write TRUE
+            return text.lower() == "true"
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(text)
         return text

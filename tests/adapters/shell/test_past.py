@@ -50,6 +50,15 @@ def test_a_known_noise_may_be_missing_in_some_lines(
     assert [trial.stds for trial in bo.Optimizer.load(state).trials] == [(0.1,), None]
 
 
+def test_truth_values_may_be_written_as_spreadsheets_do(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer({"flag": [True, False], "word": ["TRUE", "no"]}, storage=tmp_path / "run.db")
+    call(capsys, "tell", tmp_path / "run.db", "--from", past("TRUE,TRUE,1", "False,no,2", head="flag,word,value"))
+    trials = bo.Optimizer.load(tmp_path / "run.db").trials
+    assert [dict(trial.params) for trial in trials] == [{"flag": True, "word": "TRUE"}, {"flag": False, "word": "no"}]
+
+
 def test_a_cell_that_is_the_text_of_two_choices_is_refused(
     tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,7 +264,7 @@ def test_a_table_with_another_separator_is_refused(
         (["high,16,fast,1,2"], HEAD, "line 3: parameter 'rate': expected a number .*, got 'high'"),
         (["0.1,16,medium,1,2"], HEAD, "line 3: parameter 'kind': expected one of 'fast', 'slow' .*, got 'medium'"),
         (["0.1,,fast,1,2"], HEAD, "line 3: .*nothing for 'width'"),
-        (["0.1,16,fast,1"], HEAD, "line 3: expected 5 cells separated by commas, got 4"),
+        (["0.1,16,fast,1"], HEAD, "line 3: expected as many cells, .* as the first line has names, 5, got 4"),
         (["0.1,16,fast,1,2,DONE"], HEAD + ",state", "line 3, column 'state': expected COMPLETE, .*, got 'DONE'"),
         (
             ["0.1,16,fast,1,2"],
@@ -279,7 +288,7 @@ def test_a_line_that_is_refused_is_named_and_none_is_told(
     path = past(good, *lines, head=head) if message else past(head=head)
     before = Path(state).read_bytes()
     text = refused(capsys, "tell", state, "--from", path)
-    assert re.search(message or "distinct column names and lines of data", text)
+    assert re.search(message or "distinct column names and lines of data, .* and no line of data", text)
     assert path in text
     assert Path(state).read_bytes() == before
 
@@ -298,4 +307,6 @@ def test_a_file_stands_alone_on_the_command_line(
 
 def test_a_file_that_is_no_text_is_refused(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "past.csv").write_bytes(b"rate,value\n\xff\xfe,1\n")
-    assert "expected a CSV file in UTF-8" in refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
+    text = refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
+    assert "expected a CSV file in UTF-8" in text
+    assert "; save it as UTF-8." in text

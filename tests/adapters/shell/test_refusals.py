@@ -27,7 +27,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
             "argument VALUE: invalid float value: 'heat=0.2'; give the value of a constraint as --constraint heat=0.2",
         ),
         (("tell", state, "0.5", "1"), "argument ID: invalid int value: '0.5'"),
-        (("tell", state, "0"), "expected an id and a value"),
+        (("tell", state, "0"), "expected an id and a value, --params and a value, or --from; give one of the three"),
         (("tell", state, "0", "1", "--params", "{}"), "one of the two forms"),
         (("tell", state, "--params", "{", "1"), "--params: expected a JSON object"),
         (("tell", state, "--params", "[1]", "1"), "--params: expected a JSON object"),
