@@ -75,13 +75,8 @@ def partial_dependence(
     """
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
-    coordinates, switches = coordinates_of(opt), () if opt.space is None else opt.space.switches
-    center = coordinates.center(at)
-    others = [name for name in at or () if name not in switches]
-    if others:
-        raise ArgumentError(
-            f"at: expected switches among {sorted(switches)}, got {others[0]!r}, which is averaged over."
-        )
+    coordinates = coordinates_of(opt)
+    center = _center(opt, coordinates, at)
     across = dimension_of(coordinates, "x", x, center, ALONG)
     averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     if y is None:
@@ -92,11 +87,24 @@ def partial_dependence(
     return _draw_surface(axes_of(ax), averages, across, up, value_label(value_name, "{}, averaged over the rest"))
 
 
+def _center(opt: Optimizer, coordinates: Coordinates, at: Mapping[str, Any] | None) -> Tensor:
+    """The centre of a plot (k,), at which the switches have the values of `at`; other parameters are refused there."""
+    center = coordinates.center(at)
+    switches = () if opt.space is None else opt.space.switches
+    others = [name for name in at or () if name not in switches]
+    if others:
+        raise ArgumentError(
+            f"at: expected switches among {sorted(switches)}, got {others[0]!r}, which is averaged over."
+        )
+    return center
+
+
 def pairwise_dependence(
     opt: Optimizer,
     names: list[str] | None = None,
     figure: "Figure | None" = None,
     *,
+    at: Mapping[str, Any] | None = None,
     n_samples: int = 64,
     value_name: str = "value",
 ) -> np.ndarray:
@@ -104,9 +112,10 @@ def pairwise_dependence(
 
     Args:
         opt: an optimizer with at least one value.
-        names: the parameters; None for those that vary and are active at the recommended point, of more than six the
-            six with the largest total index, see `variance_shares`.
+        names: the parameters; None for those that vary and are active at the recommended point (or with `at`), of more
+            than six the six with the largest total index, see `variance_shares`.
         figure: an empty figure or subfigure; None for a new one.
+        at: values of switches in place of those of the recommended point, which show another branch.
         n_samples: number of settings of the other parameters.
         value_name: label of the value, with its unit.
 
@@ -127,7 +136,7 @@ def pairwise_dependence(
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
     coordinates = coordinates_of(opt)
-    center = coordinates.center(None)
+    center = _center(opt, coordinates, at)
     if names is None:
         names = [d.name for d in coordinates.dimensions(2) if not coordinates.inactive(d.name, center)]
         if len(names) > MOST_NAMES:
@@ -135,7 +144,7 @@ def pairwise_dependence(
             largest = set(sorted(names, key=lambda name: shares[name].total)[-MOST_NAMES:])
             names = [name for name in names if name in largest]
     along = [dimension_of(coordinates, "names", name, center, ALONG) for name in names]
-    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
+    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     k = len(names)
     if figure is None:
         figure = new_figure(1.0 + 3.2 * k, 0.8 + 2.6 * k)
@@ -149,16 +158,17 @@ def pairwise_dependence(
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
-    title = value_label(value_name, form, len(form) + PANEL) + _held(opt)
+    title = value_label(value_name, form, len(form) + PANEL) + _held(opt, center)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
 
 
-def _held(opt: Optimizer) -> str:
+def _held(opt: Optimizer, center: Tensor) -> str:
     """The values of the switches, which are not averaged over, as a second line of a title; empty without any."""
-    switches = [] if opt.space is None else [name for name in opt.space.names if name in opt.space.switches]
-    params = opt.recommend().params
-    held = [f"{name} = {params[name]}" for name in switches if name in params]
+    if opt.space is None:
+        return ""
+    (params,) = opt.space.decode(center[None])
+    held = [f"{name} = {params[name]}" for name in opt.space.names if name in opt.space.switches and name in params]
     values = ", ".join(held)
     return f"\nheld fixed, except in panels of their own: {values}; hatched combinations do not exist" if held else ""
 

@@ -27,6 +27,8 @@ __all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "pr
 FAINT = 0.15
 #: Differences of less than this share of the values' range are hardly seen, and make no point faint.
 LEAST = 0.02
+#: From this likeness on a point counts as one on the slice, whose height must be seen.
+ON = 0.5
 
 
 def posterior_slice(
@@ -45,8 +47,9 @@ def posterior_slice(
     the less a point says about the slice below it: its opacity is the prior correlation with its projection on the
     slice, times a factor that is small where their posterior means differ by more than the noise and the band; see
     `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values
-    are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them. Infeasible
-    trials are crosses, and the background is hatched where the constraints hold with a probability below one half.
+    are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them, and those
+    off the slice beyond three times the range of band and values on it are at the edge. Infeasible trials are crosses,
+    and the background is hatched where the constraints hold with a probability below one half.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -91,7 +94,7 @@ def posterior_slice(
     seen = _seen(opt, data, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     draw_range(ax, dimension, probabilities(opt, X))
-    heights, far = _heights(data.y[seen.rows], left_out(opt, data)[seen.rows], mean, width * std)
+    heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
     _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
@@ -290,12 +293,22 @@ def _draw_trials(
         ax.scatter([], [], label=label + _is_off(near), **look)
 
 
-def _heights(y: np.ndarray, out: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, str]:
-    """Heights (r,) of values on a slice, and where the legend says that outliers are: at the edge of all the rest."""
-    if not out.any():
-        return y, ""
-    rest = np.concatenate([y[~out], mean - spread, mean + spread])
-    return np.clip(y, rest.min(), rest.max()), ", outliers at the edge"
+def _heights(
+    y: np.ndarray, near: np.ndarray, out: np.ndarray, mean: np.ndarray, spread: np.ndarray
+) -> tuple[np.ndarray, str]:
+    """Heights (r,) of values on a slice, and where the legend says that far ones are: at the edge of all the rest.
+
+    Outliers are far, and values that are off the slice by more than the range of the band and of those on it: with
+    them the band would be flat.
+    """
+    band = np.concatenate([mean - spread, mean + spread])
+    on = np.concatenate([y[~out & (near >= ON)], band])
+    room = np.ptp(on) or np.inf
+    rest = np.clip(np.concatenate([y[~out], band]), on.min() - room, on.max() + room)
+    heights = np.clip(y, rest.min(), rest.max())
+    if (heights != y)[~out].any():
+        return heights, ", far ones at the edge"
+    return heights, ", outliers at the edge" if out.any() else ""
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

@@ -54,6 +54,17 @@ def test_a_slice_along_a_conditional_parameter_shows_the_trials_that_have_it(
     assert set(inducing[:, 0]) <= set(data[:, 0])
 
 
+def test_pairs_of_another_branch_are_drawn_with_its_switch(branched: bo.Optimizer) -> None:
+    axes = plots.pairwise_dependence(branched, ["degree", "x"], at={"model": "gp"}, n_samples=8)
+    alone = plots.partial_dependence(branched, "x", at={"model": "gp"}, n_samples=8)
+    np.testing.assert_array_equal(axes[1, 1].get_lines()[0].get_ydata(), alone.get_lines()[0].get_ydata())
+    assert "model = gp;" in axes[0, 0].figure.get_suptitle()
+    own = plots.pairwise_dependence(branched, at={"model": "gp"}, n_samples=8)
+    assert [own[i, i].get_xlabel() for i in range(len(own))] == ["model", "degree", "x", "size"]
+    with pytest.raises(errors.ArgumentError, match=r"at: expected switches among .*, got 'x'"):
+        plots.pairwise_dependence(branched, at={"x": 0.5})
+
+
 def test_a_parameter_that_is_not_active_is_refused_with_the_reason(branched: bo.Optimizer) -> None:
     reason = "'degree': it is active where 'model' is 'gp', and here 'model' is 'svm'; pass such values, as at="
     draw: list[Callable[[], Any]] = [

@@ -75,6 +75,21 @@ def test_points_along_a_trend_are_faint_and_those_along_a_parameter_without_effe
     assert opacity[0] > 0.9
 
 
+def test_values_far_off_the_slice_do_not_flatten_the_band() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, surrogate=bo.BKB(bo.kernels.rbf(2, 0.2), 0.01), fit=False)
+    rows = [(i / 20, 0.0) for i in range(21)] + [(0.3, 1.0), (0.6, 0.95)]
+    values = [np.sin(6.0 * x) + 100.0 * (z > 0.5) for x, z in rows]
+    opt.tell([{"x": x, "z": z} for x, z in rows], values)
+    ax = plots.posterior_slice(opt, "x", at={"z": 0.0})
+    dots = next(c for c in ax.collections if isinstance(c, PathCollection))
+    heights = np.asarray(dots.get_offsets())[:, 1]
+    np.testing.assert_array_equal(heights[:21], values[:21])
+    assert heights[21] == heights[22] == heights.max()
+    assert 2.0 < heights.max() < ax.get_ylim()[1] < 5.0
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert "values told, far ones at the edge (fainter: off this slice)" in labels
+
+
 @pytest.mark.parametrize(("n", "size"), [(20, 16.0), (200, 8.0), (1000, 4.0)])
 def test_many_points_are_drawn_smaller_so_that_the_band_shows(n: int, size: float) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=bo.BKB(bo.kernels.rbf(1), 0.1), fit=False, seed=0)
