@@ -75,8 +75,9 @@ def pareto(
     order = np.argsort(x, kind="stable")
     # Between two trials the front has the second value of the one that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
-    line = "o-" if len(opt.directions) == 2 else "o"
-    ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
+    k = len(opt.directions)
+    line, label = ("o-", "Pareto front") if k == 2 else ("o", f"Pareto front of all {k} objectives")
+    ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label=label)
     names = shortened(value_names, LONGEST_LABEL - len(" (minimize)"))
     ax.set_xlabel(f"{names[0]} ({opt.directions[across]})", parse_math=False)
     ax.set_ylabel(f"{names[1]} ({opt.directions[up]})", parse_math=False)

@@ -55,6 +55,7 @@ def test_two_of_three_objectives_are_named_by_their_numbers() -> None:
     opt = told(["minimize", "maximize", "minimize"], [[1.0, 2.0, 5.0], [2.0, 1.0, 7.0]], [0.0, 0.0])
     ax = plots.pareto(opt, objectives=(2, 1))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("value 2 (minimize)", "value 1 (maximize)")
+    assert ax.get_lines()[0].get_label() == "Pareto front of all 3 objectives"  # trials may look dominated here
 
 
 def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(line: bo.Optimizer) -> None:
