@@ -9,8 +9,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import evaluation_of, named_parameter
-from bkbopt.adapters.optuna.sampler import BKBSampler
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.adapters.optuna.sampler import BKBSampler, check_study
+from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
 from bkbopt.optimizer.trials import COMPLETE, Trial, utc_now
@@ -47,8 +47,7 @@ def optimizer_of(study: Study) -> Optimizer:
         >>> optimizer_of(study).recommend() == study.sampler.recommend(study)
         True
     """
-    if not isinstance(study, Study):
-        raise ArgumentTypeError(f"study: expected a study of Optuna, got {type(study).__name__}.")
+    check_study(study)
     sampler = study.sampler if isinstance(study.sampler, BKBSampler) else BKBSampler(seed=0)
     with sampler._lock:
         space = _space_of(sampler._follow(study).latest_distributions())

@@ -29,7 +29,7 @@ from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
 
-__all__ = ["BKBSampler"]
+__all__ = ["BKBSampler", "check_study"]
 
 #: A child of Optuna's logger, so that `optuna.logging.set_verbosity` applies to it.
 log = get_logger("optuna.samplers.bkbopt")
@@ -236,9 +236,9 @@ class BKBSampler(BaseSampler):
             RuntimeError: the study has several objectives.
             ArgumentError: no trial is complete, or none has a finite value (a ValueError, as for `study.best_trial`);
                 `fixed` has a name that the study does not have, or a value outside of its distribution.
-            ArgumentTypeError: `fixed` is no mapping.
+            ArgumentTypeError: `study` is none, or `fixed` is no mapping.
         """
-        if len(study.directions) > 1:
+        if len(check_study(study).directions) > 1:
             raise RuntimeError(
                 "recommend: expected a study with a single objective, got one with "
                 f"{len(study.directions)}; use recommend_front for the Pareto front."
@@ -266,8 +266,9 @@ class BKBSampler(BaseSampler):
         Raises:
             ArgumentError: no trial is complete, or none has finite values (a ValueError, as for `study.best_trial`);
                 `fixed` is refused as in `recommend`.
-            ArgumentTypeError: `fixed` is no mapping.
+            ArgumentTypeError: `study` is none, or `fixed` is no mapping.
         """
+        check_study(study)
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
@@ -321,3 +322,10 @@ class BKBSampler(BaseSampler):
 def _trials(study: Study, *states: TrialState) -> list[FrozenTrial]:
     """The study's trials; under `HyperbandPruner` not those of one bracket only, since the model learns from all."""
     return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states or None)
+
+
+def check_study(study: object) -> Study:
+    """The argument, checked to be a study; raises `ArgumentTypeError` otherwise."""
+    if not isinstance(study, Study):
+        raise ArgumentTypeError(f"study: expected a study of Optuna, got {type(study).__name__}.")
+    return study

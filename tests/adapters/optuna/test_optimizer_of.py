@@ -217,6 +217,9 @@ def test_reading_a_study_changes_nothing_in_it() -> None:
 
 
 def test_what_is_no_study_with_parameters_is_refused() -> None:
+    for recommend in (BKBSampler().recommend, BKBSampler().recommend_front):
+        with pytest.raises(ArgumentTypeError, match="study: expected a study of Optuna, got list"):
+            recommend([])  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="study: expected a study of Optuna, got BKBSampler"):
         optimizer_of(BKBSampler())  # type: ignore[arg-type]
     study = new_study()
