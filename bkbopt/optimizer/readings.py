@@ -294,9 +294,9 @@ class Readings(Trust):
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
         if is_table(params):
             params = rows_of(params, self._core.conversion.without_gaps)
-        if isinstance(params, Mapping):
-            params = [params]
-        return self.encode(list(params) if isinstance(params, Iterable) else [params])
+        is_one = isinstance(params, Mapping) or hasattr(params, "iloc")  # a row of a data frame is no list of points
+        points: Any = list(params) if isinstance(params, Iterable) and not is_one else [params]
+        return self.encode(points)
 
     @locked
     def encode(self, params: Sequence[Params]) -> Tensor:

@@ -193,9 +193,11 @@ class EncodedPool(Arms):
         arms = self.pool.arms
         of_objects = isinstance(arms, Sequence) and not is_numeric_table(arms) if like is None else like.columns is None
         if of_objects and not self.has_kernel:
+            dicts = all(isinstance(arm, Mapping) for arm in arms)
+            advice = "since these are dicts, pandas.DataFrame(rows)" if dicts else "for choices, the space {name: list}"
             raise ArgumentTypeError(
                 "pool: expected rows of numbers, got a list of other objects and no kernel for them; pass "
-                "surrogate=bo.BKB(kernel=k, noise=...) with k(list_a, list_b) -> matrix."
+                f"surrogate=bo.BKB(kernel=k, noise=...) with k(list_a, list_b) -> matrix, or, {advice}."
             )
         if of_objects:
             assert like is None or isinstance(like, EncodedPool)

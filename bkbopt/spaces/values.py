@@ -46,10 +46,12 @@ def is_real(value: object) -> bool:
 
 
 def with_hint(value: object, shown_as: str | None = None) -> str:
-    """A value that is no dict of parameters, for messages: its type by default; of a trial what to pass instead."""
+    """A value that is no dict of parameters, for messages: its type by default; of some what to pass instead."""
     name = type(value).__name__
     if isinstance(getattr(value, "params", None), Mapping):
         return f"a {name} (pass its params)"
+    if hasattr(value, "iloc"):
+        return f"a {name} (pass dict(row) of a row)"
     return name if shown_as is None else shown_as
 
 

@@ -180,3 +180,14 @@ def test_points_may_be_the_rows_of_a_data_frame() -> None:
     assert np.array_equal(opt.predict(frame), opt.predict(points))
     with pytest.raises(ArgumentError, match="who"):
         opt.predict(frame.assign(who="me"))
+
+
+@pytest.mark.parametrize("space", [{"x": (0.0, 1.0)}, np.eye(3), bo.Pool.product({"x": [0.1, 0.5, 0.9]})], ids=str)
+def test_a_row_of_a_data_frame_is_refused_with_a_hint(space: Any) -> None:
+    opt = bo.Optimizer(space, seed=0)
+    opt.tell(opt.ask(), 1.0)
+    row = pd.DataFrame([dict(opt.trials[0].params)]).iloc[0]
+    for call in (opt.predict, opt.feasibility, opt.enqueue):
+        with pytest.raises(ArgumentTypeError, match=r"got a Series \(pass dict\(row\) of a row\)"):
+            call(row)
+    opt.predict(dict(row))

@@ -395,3 +395,18 @@ def test_parameters_that_do_not_belong_to_the_pool_are_refused(params: Any, mess
 def test_values_that_no_arm_has_cannot_be_held(params: Any, message: str) -> None:
     with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         encoded(TABLE).fixed(params)
+
+
+@pytest.mark.parametrize(
+    ("arms", "advice"),
+    [
+        (["a", "b"], r"or, for choices, the space \{name: list\}"),
+        ([True, False], "or, for choices, the space"),
+        ([{"a": 1.0}, {"a": 2.0}], r"or, since these are dicts, pandas\.DataFrame\(rows\)"),
+    ],
+)
+def test_a_list_of_objects_without_a_kernel_is_refused_with_the_forms_that_are_likely_meant(
+    arms: list[Any], advice: str
+) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"no kernel for them; .*, {advice}"):
+        EncodedPool(as_pool(arms), scale=True, has_kernel=False)
