@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
-from bkbopt.search.completion import completed
+from bkbopt.search.completion import is_complete
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.spaces.base import Params
@@ -42,5 +42,5 @@ def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
 def belongs(core: LoggedDesigner, point: Point) -> bool:
     """Whether a point is a complete point of the current space or pool that `feasible` accepts."""
     problem = core.designer.problem
-    is_whole = core.conversion.holds(point) and completed(problem, point) is not None
+    is_whole = core.conversion.holds(point) and is_complete(problem, point)
     return is_whole and (problem.feasible is None or problem.feasible(point))

@@ -4,7 +4,7 @@ from bkbopt.search.trials.evaluations import Point, Problem
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.space import Space
 
-__all__ = ["assumed", "completed"]
+__all__ = ["assumed", "completed", "is_complete"]
 
 
 def completed(problem: Problem, point: Point) -> tuple[Point, int | None] | None:
@@ -16,7 +16,15 @@ def completed(problem: Problem, point: Point) -> tuple[Point, int | None] | None
         return (pool.point(rows[0]), rows[0]) if len(rows) == 1 or (rows and is_whole) else None
     assert space is not None
     every = _with_single(space, point)
-    return None if space.free_in(every).keys() - problem.optional else (every, None)
+    return None if space.free_in(every) else (every, None)
+
+
+def is_complete(problem: Problem, point: Point) -> bool:
+    """Whether an evaluated point lacks no value but those that follow from the problem, and optional ones."""
+    space = problem.space
+    if space is None:
+        return completed(problem, point) is not None
+    return not space.free_in(_with_single(space, point)).keys() - problem.optional
 
 
 def assumed(problem: Problem, encoding: Encoding, point: Point) -> Point:

@@ -143,11 +143,8 @@ def listed(names: Iterable[object]) -> str:
 
 def name_faults(unknown: Collection[str], missing: Collection[str]) -> str:
     """What is wrong with the names of a point, for a message; of a misspelt one both halves."""
-    if not missing:
-        return f"unknown {listed(unknown)}: leave it out"
-    return (
-        f"unknown {listed(unknown)} and nothing for {listed(missing)}" if unknown else f"nothing for {listed(missing)}"
-    )
+    faults = [f"{what} {listed(names)}" for what, names in (("unknown", unknown), ("nothing for", missing)) if names]
+    return " and ".join(faults) + ("" if missing else ": leave it out")
 
 
 def as_array(argument: str, X: object) -> NDArray[np.float64]:

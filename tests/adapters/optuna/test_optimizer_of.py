@@ -75,6 +75,8 @@ def test_trials_without_a_parameter_that_depends_on_a_float_are_recommended_as_t
     assert opt.recommend().params.keys() == {"x"}
     assert same_choice(study, opt)
     assert opt.regret_certificate().params == opt.recommend().params
+    opt.enqueue({"x": 0.9})
+    assert opt.ask().params.keys() == {"x", "late"}
 
 
 def test_fronts_have_trials_without_a_parameter_that_depends_on_a_float() -> None:
