@@ -8,7 +8,8 @@ seed and the trial's number alone. A problem also measures the quality of a run,
 Sources: Zitzler, Deb and Thiele (2000) for ZDT1 and ZDT2, Deb et al. (2005) for DTLZ2, Belakaria et al. (2019) for
 Branin and Currin, Tanabe and Ishibuchi (2020) for vehicle safety, all as BoTorch has them; Gardner et al. (2014),
 second simulation: minimise sin(x) + y where sin(x) sin(y) <= -0.95; Coello Coello and Mezura-Montes (2002) for the
-welded beam. BoTorch 0.18 multiplies the beam's critical load by six where the literature divides by six: the buckling
+welded beam; Gramacy et al. (2016); Letham et al. (2019) for Hartmann's function within the unit ball; Lemonge et al.
+(2010) for the speed reducer. Their minima and maxima were found by 150 runs of SLSQP. BoTorch 0.18 multiplies the beam's critical load by six where the literature divides by six: the buckling
 constraint is then idle and the minimum 1.587, not 1.7249. All else of `WeldedBeamSO` is used as it is, on the usual
 box, with each constraint divided by its limit.
 """
@@ -22,7 +23,13 @@ from functools import cached_property
 import numpy as np
 import torch
 from botorch.test_functions import DTLZ2, ZDT1, ZDT2, BraninCurrin, VehicleSafety
-from botorch.test_functions.synthetic import WeldedBeamSO
+from botorch.test_functions.synthetic import (
+    ConstrainedGramacy,
+    ConstrainedHartmann,
+    ConstrainedSyntheticTestFunction,
+    SpeedReducer,
+    WeldedBeamSO,
+)
 from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
 from numpy.typing import ArrayLike
@@ -189,6 +196,17 @@ def _welded_beam(x: Array) -> Array:
     return np.concatenate([np.asarray(beam.evaluate_true(points))[:, None], constraints], axis=-1)
 
 
+def _as_botorch(problem: ConstrainedSyntheticTestFunction) -> Callable[[Array], Array]:
+    """A problem of BoTorch, whose constraints are slacks, at least zero where feasible."""
+
+    def outcomes(x: Array) -> Array:
+        points = torch.as_tensor(x)
+        values, slack = problem.evaluate_true(points), problem.evaluate_slack_true(points)
+        return np.asarray(torch.cat([values[:, None], -slack], 1))
+
+    return outcomes
+
+
 def _catalogue(*problems: OutcomeProblem) -> dict[str, OutcomeProblem]:
     return {each.name: each for problem in problems for each in (problem, noisy(problem))}
 
@@ -228,5 +246,32 @@ CONSTRAINED = _catalogue(
         minimum=1.7248523085,
         minimizer=(0.205729639786, 3.470488665628, 9.036623910358, 0.205729639786),
         maximum=19.01858991612,
+    ),
+    ConstrainedProblem(
+        "gramacy",
+        ((0.0, 1.0),) * 2,
+        _as_botorch(ConstrainedGramacy()),
+        n_constraints=2,
+        minimum=0.5997880520094527,
+        minimizer=(0.19512268850026365, 0.4046653635091891),
+        maximum=3**0.5,
+    ),
+    ConstrainedProblem(
+        "hartmann-ball",
+        ((0.0, 1.0),) * 6,
+        _as_botorch(ConstrainedHartmann(dim=6)),
+        n_constraints=1,
+        minimum=-3.322368004440182,
+        minimizer=(0.20168950752, 0.15001068743, 0.47687395795, 0.27533242694, 0.31165161468, 0.65730053010),
+        maximum=-0.0001346019,
+    ),
+    ConstrainedProblem(
+        "speed-reducer",
+        ((2.6, 3.6), (0.7, 0.8), (17.0, 28.0), (7.3, 8.3), (7.8, 8.3), (2.9, 3.9), (5.0, 5.5)),
+        _as_botorch(SpeedReducer()),
+        n_constraints=11,
+        minimum=2996.3481649682,
+        minimizer=(3.5, 0.7, 17.0, 7.3, 7.8, 3.3502146660964476, 5.286683229757405),
+        maximum=6117.381627,
     ),
 )
