@@ -63,7 +63,8 @@ def hypervolume(
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
     corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
-    return _ldexp(float(Hypervolume(ref_point=corner).compute(points)), int(exponents.sum()))
+    volume = float(Hypervolume(ref_point=corner).compute(points)) + 0.0  # BoTorch's zero may be a negative one
+    return _ldexp(volume, int(exponents.sum()))
 
 
 def _ldexp(x: float, exponent: int) -> float:

@@ -60,6 +60,15 @@ def test_hypervolume_of_two_rectangles_is_their_union() -> None:
     assert opt.hypervolume([0.5, 0.0]) == 0.0
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_hypervolume_up_to_the_front_itself_is_zero_without_a_sign(direction: str, k: int) -> None:
+    opt = bo.Optimizer(BOX, directions=[direction] * k, seed=0)
+    opt.tell(opt.ask(), [1.0] * k if k > 1 else 1.0)
+    assert math.copysign(1.0, opt.hypervolume([1.0] * k)) == 1.0
+    assert opt.hypervolume([1.0] * k) == 0.0
+
+
 def test_front_is_covered_better_than_at_random() -> None:
     opt = bo.Optimizer(BOX, directions=["minimize", "maximize"], seed=0, n_startup_trials=8)
     run(opt, 25, two)
