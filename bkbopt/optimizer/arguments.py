@@ -20,6 +20,7 @@ from bkbopt.spaces.pool import Pool, as_pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
+from bkbopt.spaces.values import with_hint
 from bkbopt.surrogates import BKB, Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
 
@@ -32,6 +33,7 @@ __all__ = [
     "as_feasible",
     "as_names",
     "as_problem",
+    "as_queued",
     "as_rule",
     "as_surrogate",
     "check_columns",
@@ -183,6 +185,15 @@ def as_names(argument: str, given: Sequence[str]) -> tuple[str, ...]:
     if len(set(given)) < len(given):
         raise ArgumentError(f"{argument}: expected distinct names, got {tuple(given)}.")
     return tuple(given)
+
+
+def as_queued(given: Any) -> Params:
+    """The parameters of a point that is to be queued."""
+    if not isinstance(given, Mapping):
+        advice = 'pass {"name": value, ...}, and call enqueue once for each of several points'
+        got = with_hint(given, f"{type(given).__name__}; {advice}")
+        raise ArgumentTypeError(f"params: expected a dict of parameters, got {got}.")
+    return given
 
 
 def checked_seed(seed: Any) -> int | None:

@@ -10,7 +10,7 @@ from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
-from bkbopt.optimizer.arguments import as_directions, as_names
+from bkbopt.optimizer.arguments import as_directions, as_names, as_queued
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
@@ -22,7 +22,6 @@ from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import as_pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
-from bkbopt.spaces.values import with_hint
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -190,9 +189,7 @@ class Optimizer(Readings):
             ArgumentError: a parameter or value outside of the space, a point that is not an arm of the pool, or an
                 infeasible point.
         """
-        if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict of parameters, got {with_hint(params)}.")
-        return self._core.enqueue(params)
+        return self._core.enqueue(as_queued(params))
 
     @locked
     def set_pool(self, pool: Any) -> None:

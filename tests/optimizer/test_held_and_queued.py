@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, SpaceExhaustedError, TrialStateError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, TrialStateError
 from tests.optimizer.spaces_to_ask import BOX, FRAME, TREE, active, bowl, optimizer, run, tree
 
 # -- values that are held ------------------------------------------------------------------------------------------
@@ -124,6 +124,18 @@ def test_queued_points_are_asked_next_in_order_and_completed() -> None:
     assert (third.id, set(third.params), fourth.id) == (none.id, {"x", "y"}, 9)
     opt.tell([first, second, third, fourth], [bowl(t.params) for t in (first, second, third, fourth)])
     assert len(opt.diagnostics) == 10
+
+
+@pytest.mark.parametrize("given", [[0.25, 1.0], (0.25, 1.0), [{"x": 0.25, "y": 1.0}, {"x": 0.5, "y": 0.0}]], ids=str)
+def test_a_list_in_place_of_a_queued_point_is_refused_with_advice(given: Any) -> None:
+    for opt in (optimizer(BOX), optimizer(FRAME)):
+        message = (
+            rf"params: expected a dict of parameters, got {type(given).__name__}; "
+            r'pass \{"name": value, \.\.\.\}, and call enqueue once for each of several points\.$'
+        )
+        with pytest.raises(ArgumentTypeError, match=message):
+            opt.enqueue(given)
+        assert opt.trials == []
 
 
 def test_queued_points_wait_for_an_ask_that_holds_the_same() -> None:
