@@ -30,6 +30,9 @@ SHOWN = 300
 #: The form of the last line of an output, for messages.
 FORM = "a number for each objective, and name=number for each constraint, separated by blanks"
 
+#: What a command does if a trial has no value, for messages.
+WITHOUT_VALUE = "end with another exit status than 0 for a trial without a value"
+
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -229,7 +232,7 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     if not values and not limits:
         raise FormError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
     try:
-        outcome = check_outcome(aims, values, limits)
+        outcome = check_outcome(aims, values, limits, advice=WITHOUT_VALUE)
     except ArgumentError as error:
         if all(map(math.isfinite, [*values, *limits.values()])):
             raise FormError(str(error)) from None

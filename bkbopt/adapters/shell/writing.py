@@ -17,7 +17,12 @@ __all__ = ["beat", "check_outcome", "finish", "lose", "running"]
 
 
 def check_outcome(
-    aims: Aims, values: Sequence[float], limits: Mapping[str, float], stds: Sequence[float] = ()
+    aims: Aims,
+    values: Sequence[float],
+    limits: Mapping[str, float],
+    stds: Sequence[float] = (),
+    *,
+    advice: str = "call fail for a trial without a value",
 ) -> Outcome:
     """An outcome, checked to fit the log.
 
@@ -26,6 +31,7 @@ def check_outcome(
         values: one for each objective; empty if the trial gave values of constraints only.
         limits: values of constraints by name.
         stds: standard deviations of the values' noise, one for each objective or none.
+        advice: what to do in place of giving a number that is not finite, for messages.
 
     Raises:
         ArgumentError: too many, too few or non-finite numbers, or an unknown constraint.
@@ -46,7 +52,7 @@ def check_outcome(
     numbers = [("value", v) for v in values] + [(f"constraints[{n!r}]", v) for n, v in limits.items()]
     for name, number in numbers:
         if not math.isfinite(number):
-            raise ArgumentError(f"{name}: expected finite values, got {number}; call fail for a trial without a value.")
+            raise ArgumentError(f"{name}: expected finite values, got {number}; {advice}.")
     if any(not (math.isfinite(std) and std >= 0.0) for std in stds):
         raise ArgumentError(f"std: expected finite standard deviations >= 0, got {list(stds)}.")
     return Outcome(tuple(values), dict(limits), tuple(stds) or None)

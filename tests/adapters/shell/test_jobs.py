@@ -94,6 +94,14 @@ def test_a_job_fails_with_its_reason() -> None:
     assert python("print('nan')")[0] == Outcome()
 
 
+@pytest.mark.parametrize(("output", "aims"), [("nan", ONE), ("1 inf", TWO), ("1 2 heat=nan", TWO)])
+def test_a_job_with_a_number_that_is_not_finite_fails_with_advice_for_its_program(output: str, aims: Aims) -> None:
+    outcome, message = python(f"print({output!r})", aims=aims)
+    assert outcome == Outcome()
+    assert message is not None
+    assert message.endswith("; end with another exit status than 0 for a trial without a value.")
+
+
 def test_a_job_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     code = f"""
 import subprocess, sys, time
