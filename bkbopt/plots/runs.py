@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
-from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, value_label, whole_numbers
+from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_if_positive, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def regret(
 
     Infeasible and failed evaluations have no regret, and are left out. Regret is defined by noise-free values: pass
     those as `runs`, or pass optimizers and `truth`. The regret of noisy values is drawn too, but selection makes it too
-    small, even negative.
+    small, even negative. Where values are better than the optimum, the label of the axis ends with "optimum beaten".
 
     Args:
         runs: see `convergence`.
@@ -166,21 +166,27 @@ def regret(
     _check_band(band)
     ax = axes_of(ax)
     methods, answers = _methods("runs", runs), _answers(recommended)
-    sign = _sign(methods, direction)
+    sign, is_beaten = _sign(methods, direction), False
+
+    def gaps(y: np.ndarray) -> np.ndarray:
+        nonlocal is_beaten
+        gap = sign * (optimum - y)
+        is_beaten = is_beaten or bool((gap < 0.0).any())
+        return gap
 
     def curve(run: Optimizer | np.ndarray) -> np.ndarray:
-        gap = sign * (optimum - (_values(run) if truth is None else _true_values(run, truth)))
+        gap = gaps(_values(run) if truth is None else _true_values(run, truth))
         if kind == "simple":
             return np.fmin.accumulate(gap)
         total, n = np.nancumsum(gap), np.cumsum(~np.isnan(gap))
         return total if kind == "cumulative" else total / np.maximum(n, 1)
 
-    _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - _given_values(y)))
+    _draw_all(ax, methods, answers, curve, t, band, lambda y: gaps(_given_values(y)))
     ax.set_xlabel("evaluations")
-    ax.set_ylabel(value_label(value_name, f"{kind} regret in {{}}"), parse_math=False)
-    if kind != "cumulative" and _is_positive(ax):
-        ax.set_yscale("log")
-        log_ticks(ax.yaxis)
+    form = f"{kind} regret in {{}}" + (", optimum beaten" if is_beaten else "")
+    ax.set_ylabel(value_label(value_name, form), parse_math=False)
+    if kind != "cumulative":
+        log_if_positive(ax)
     _finish(ax, methods, band)
     return ax
 
@@ -379,12 +385,6 @@ def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
             zorder=4,
             label=f"{method.name + ', ' if method.name else ''}recommended ({what})",
         )
-
-
-def _is_positive(ax: "Axes") -> bool:
-    """Whether all values of the lines are positive."""
-    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
-    return bool((drawn[np.isfinite(drawn)] > 0.0).all())
 
 
 def _finish(ax: "Axes", methods: list[Method], band: str) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "as_optimizer",
     "axes_of",
     "legend_below",
+    "log_if_positive",
     "log_ticks",
     "names_of_values",
     "new_figure",
@@ -175,6 +176,14 @@ def log_ticks(axis: "Axis") -> None:
         axis.set_minor_formatter(StrMethodFormatter("{x:g}"))
     else:
         axis.set_minor_formatter(NullFormatter())
+
+
+def log_if_positive(ax: "Axes") -> None:
+    """Make the vertical axis logarithmic if all values of the lines are positive."""
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
+    if bool((drawn[np.isfinite(drawn)] > 0.0).all()):
+        ax.set_yscale("log")
+        log_ticks(ax.yaxis)
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
