@@ -74,6 +74,7 @@ class BKBSampler(BaseSampler):
             or failed trials other criteria are used, see `bkbopt.search.criteria.criterion`.
         kernel: see `BKB`; its columns are those of all parameters in the order of their names.
         perturbations: whether some trials, fewer and fewer, search for a better basin, as for `Optimizer`.
+        constraints_func: none; Optuna 5 deprecates it, and the objective calls `trial.set_constraint` in its place.
 
     Raises:
         ArgumentError: an option is out of range (a ValueError).
@@ -103,9 +104,15 @@ class BKBSampler(BaseSampler):
         acquisition: Any = "ucb",
         kernel: object = None,
         perturbations: bool = True,
+        constraints_func: None = None,
     ) -> None:
         self._given = {name: value for name, value in locals().items() if name != "self"}
         rule = as_rule(acquisition)
+        if constraints_func is not None:
+            raise ArgumentTypeError(
+                f"constraints_func: expected none, as Optuna 5 deprecates it, got {type(constraints_func).__name__}; "
+                "call trial.set_constraint(name, value) in the objective, with values <= 0 where the constraint holds."
+            )
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise ArgumentTypeError(
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."

@@ -6,6 +6,8 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.errors import ArgumentTypeError
 from tests.adapters.optuna.studies import bowl, n_distinct, new_study
 
 
@@ -94,6 +96,13 @@ def test_an_infinite_constraint_is_on_its_side_of_zero(broken: float, kept: floa
 
     study.optimize(objective, n_trials=25)
     assert 0.25 < study.sampler.recommend(study).params["x"] <= 0.3
+
+
+def test_a_function_of_constraints_is_refused_with_advice() -> None:
+    message = r"^constraints_func: expected none.*got function; call trial\.set_constraint\(name, value\)"
+    with pytest.raises(ArgumentTypeError, match=message):
+        BKBSampler(constraints_func=lambda trial: [0.0])  # type: ignore[arg-type]
+    assert repr(BKBSampler(seed=3, constraints_func=None)) == "BKBSampler(seed=3)"
 
 
 def test_pruned_trials_may_have_constraints() -> None:
