@@ -68,8 +68,14 @@ def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: to
     check_finite(name, Y, "values")
 
 
-def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: bool = False) -> None:
-    """Check finite noise variances that broadcast to `shape`; they must be positive, or >= 0 with `zero`.
+def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: str | None = None) -> None:
+    """Check finite noise variances that broadcast to `shape`.
+
+    Args:
+        name: name of the argument.
+        noise: the variances.
+        shape: the shape.
+        zero: None if they must be positive; where they may be zero what is expected, for messages.
 
     Raises:
         BotorchTensorDimensionError: the shape is wrong.
@@ -84,8 +90,8 @@ def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: bool = Fal
             f"{name}: expected noise variances of shape {tuple(shape)}, got shape {tuple(noise.shape)}."
         )
     check_finite(name, noise, "variances")
-    if bool((noise < 0.0).any() if zero else (noise <= 0.0).any()):
-        expected = "variances >= 0" if zero else "positive variances (for exact values 1e-6, for example)"
+    if bool((noise <= 0.0).any() if zero is None else (noise < 0.0).any()):
+        expected = zero or "positive variances (for exact values 1e-6, for example)"
         raise InputDataError(f"{name}: expected {expected}, got {float(noise.min()):g}.")
 
 
@@ -136,8 +142,8 @@ def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | N
 
     Raises:
         BotorchTensorDimensionError: shapes that do not fit each other, or no points.
-        InputDataError: not a floating-point tensor, one that requires gradients, NaN or infinity, or a noise variance
-            that is not positive.
+        InputDataError: not a floating-point tensor, one that requires gradients, NaN or infinity, or a negative noise
+            variance.
     """
     data = {"train_X": train_X, "train_Y": train_Y, **({} if train_Yvar is None else {"train_Yvar": train_Yvar})}
     for name, given in data.items():
@@ -165,7 +171,9 @@ def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | N
                 f"train_Yvar: expected a variance for each value of train_Y, of shape {tuple(train_Y.shape)}, got "
                 f"shape {tuple(train_Yvar.shape)}."
             )
-        check_noise("train_Yvar", train_Yvar, train_Y.shape)
+        # GPyTorch raises smaller variances than its smallest one to that, and warns.
+        expected = "positive variances (or 0, which counts as GPyTorch's smallest one)"
+        check_noise("train_Yvar", train_Yvar, train_Y.shape, zero=expected)
 
 
 def check_finite(name: str, values: Tensor, what: str) -> None:

@@ -63,7 +63,9 @@ class BKBModel(SharedDataGP):
     Args:
         train_X: (batch_shape) x n x d training inputs.
         train_Y: (batch_shape) x n x m training outputs, modelled independently.
-        train_Yvar: (batch_shape) x n x m known noise variances, by which observations are weighted; or None.
+        train_Yvar: (batch_shape) x n x m known noise variances, by which observations are weighted; or None. As in
+            `SingleTaskGP`, after the outcome transform those below GPyTorch's smallest one (1e-6 in float64) count as
+            that, zeros too, with its warning.
         likelihood: a Gaussian likelihood; by default that of `SingleTaskGP`.
         covar_module: any GPyTorch kernel; by default that of `SingleTaskGP`.
         mean_module: prior mean; a constant by default.
@@ -74,8 +76,8 @@ class BKBModel(SharedDataGP):
         seed: seed of the draw of inducing points, which depends only on it, the data and the hyper-parameters.
 
     Raises:
-        InputDataError: NaN or infinity in the training data, or at points of a posterior; training data that require
-            gradients, which would be wrong, since they enter as constants.
+        InputDataError: NaN or infinity in the training data, or at points of a posterior; a negative noise variance;
+            training data that require gradients, which would be wrong, since they enter as constants.
         BotorchTensorDimensionError: shapes that do not fit each other, or the model.
         UnsupportedError: a likelihood that is neither `GaussianLikelihood` nor `FixedNoiseGaussianLikelihood`.
         ArgumentError: `qbar`, `max_inducing` or `seed` is out of range (a ValueError).
@@ -169,7 +171,7 @@ class BKBModel(SharedDataGP):
         shape, m = torch.Size((*mvn.batch_shape, *mvn.event_shape)), self._num_outputs
         if isinstance(observation_noise, Tensor):
             expected = shape[:-2] + shape[:-3:-1] if m > 1 else torch.Size((*shape, 1))
-            check_noise("observation_noise", observation_noise, expected, zero=True)
+            check_noise("observation_noise", observation_noise, expected, zero="variances >= 0")
         learnt = self._learnt_noise
         if learnt is None or observation_noise is False:
             return super()._apply_noise(X, mvn, observation_noise)

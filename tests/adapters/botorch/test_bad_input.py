@@ -61,8 +61,8 @@ def test_data_that_require_gradients_are_refused(name: str, data: Data) -> None:
         BKBModel(**given)
 
 
-@pytest.mark.parametrize("value", [0.0, -1e-3])
-def test_noise_variances_that_are_not_positive_are_refused(value: float, data: Data) -> None:
+@pytest.mark.parametrize("value", [-1e-3])
+def test_noise_variances_that_are_negative_are_refused(value: float, data: Data) -> None:
     X, Y, Yvar = data(10, D)
     with pytest.raises(InputDataError, match=rf"^train_Yvar: expected positive variances .* got {value:g}\."):
         BKBModel(X, Y, spoilt(Yvar, value))

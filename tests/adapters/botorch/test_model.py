@@ -27,6 +27,7 @@ from gpytorch.kernels import (
 )
 from gpytorch.means import LinearMean, ZeroMean
 from gpytorch.test.model_test_case import BaseModelTestCase
+from linear_operator.utils.warnings import NumericalWarning
 
 from bkbopt.adapters.botorch import BKBModel
 from tests.sweeps import sweep
@@ -105,6 +106,18 @@ def test_agrees_with_single_task_gp(
     noise = 0.1 + torch.rand(3, *batch, 4, m, dtype=dtype)
     noisy, expected = (model.posterior(X_, observation_noise=noise.to(X_)) for model, X_ in both(ours, theirs, points))
     assert_alike(noisy, expected, tolerance)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_noise_variances_of_zero_count_as_the_smallest_as_for_single_task_gp(m: int, data: Data, pair: Pair) -> None:
+    X, Y, Yvar = data(20, D, m)
+    Yvar[::2] = 0.0
+    with pytest.warns(NumericalWarning, match="Rounding small noise values up to 1e-06"):
+        ours, theirs = pair(X, Y, Yvar)
+    assert bool((ours.likelihood.noise[..., ::2] == 1e-6).all())
+    points = torch.rand(4, D, dtype=torch.float64)
+    # 1e-8: the condition number of K + noise is 1e7 here.
+    assert_alike(ours.posterior(points), theirs.posterior(points), 1e-8)
 
 
 def both(ours: Any, theirs: Any, points: Tensor) -> list[tuple[Any, Tensor]]:
