@@ -88,8 +88,8 @@ SEARCH = (
     Fault(
         "a recommended point lacks what became active by an assumed value",
         "search/completion.py",
-        "while (free := space.free_in(whole)).keys() - problem.optional:",
-        "if (free := space.free_in(whole)).keys() - problem.optional:",
+        "while (free := space.free_in(whole)).keys() - optional:",
+        "if (free := space.free_in(whole)).keys() - optional:",
         ("optimizer/test_changed_spaces.py",),
     ),
     Fault(

@@ -24,7 +24,7 @@ def is_complete(problem: Problem, point: Point) -> bool:
     space = problem.space
     if space is None:
         return completed(problem, point) is not None
-    return not space.free_in(_with_single(space, point)).keys() - problem.optional
+    return not space.free_in(_with_single(space, point)).keys() - _optional(problem, space)
 
 
 def assumed(problem: Problem, encoding: Encoding, point: Point) -> Point:
@@ -37,12 +37,19 @@ def assumed(problem: Problem, encoding: Encoding, point: Point) -> Point:
     space = problem.space
     if space is None:
         return point
-    whole = _with_single(space, point)
-    while (free := space.free_in(whole)).keys() - problem.optional:  # an added value may make other parameters active
+    whole, optional = _with_single(space, point), _optional(problem, space)
+    while (free := space.free_in(whole)).keys() - optional:  # an added value may make other parameters active
         embedding = encoding.embedding(free, whole)
         added = embedding.point(embedding.project(encoding.encode([whole]))[0])
         whole = _with_single(space, {**point, **added})
     return point if whole.keys() == point.keys() else whole
+
+
+def _optional(problem: Problem, space: Space) -> frozenset[str]:
+    """Keys of the optional parameters; those for which the space, perhaps a later one, has conditions are none."""
+    if not problem.optional:
+        return problem.optional
+    return problem.optional - {space.parameters[name].column_key(name) for name in space.conditions}
 
 
 def _with_single(space: Space, point: Point) -> Point:

@@ -79,6 +79,18 @@ def test_trials_without_a_parameter_that_depends_on_a_float_are_recommended_as_t
     assert opt.ask().params.keys() == {"x", "late"}
 
 
+def test_a_later_space_with_conditions_completes_trials_that_lack_a_parameter() -> None:
+    study = new_study()
+    study.optimize(depends_on_a_float, n_trials=20)
+    opt = optimizer_of(study)
+    x = opt.recommend().params["x"]
+    opt.set_space({"x": (0.0, 1.0), "is_late": ["yes", "no"], "late": bo.Float(0.0, 1.0, when={"is_late": "yes"})})
+    best = opt.recommend()
+    assert best.params == {"x": x, "is_late": "yes", "late": 0.5}
+    assert opt.predict(best.params)[0].tolist() == [best.mean]
+    assert opt.enqueue(best.params).params == best.params
+
+
 def test_fronts_have_trials_without_a_parameter_that_depends_on_a_float() -> None:
     study = several(["minimize", "minimize"])
     study.optimize(lambda trial: (depends_on_a_float(trial), (trial.params["x"] - 0.3) ** 2), n_trials=20)
