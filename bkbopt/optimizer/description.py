@@ -28,6 +28,7 @@ from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import registered_classes
 
 __all__ = [
+    "check_text",
     "describe",
     "describe_schedule",
     "describe_surrogate",
@@ -59,7 +60,7 @@ def describe_space(space: Space) -> Described:
         ArgumentError: choices or names without a JSON form.
     """
     described = Described(space.to_dict())
-    _check_text(to_json(described.text))
+    check_text(to_json(described.text))
     return described
 
 
@@ -86,7 +87,7 @@ def describe_pool(pool: Arms) -> Described:
     }
     if isinstance(pool, ProductPool):
         described = describe_product(pool, of_columns, LARGEST)
-        _check_text(to_json(described.text))
+        check_text(to_json(described.text))
         return described
     text = {
         **of_columns,
@@ -94,7 +95,7 @@ def describe_pool(pool: Arms) -> Described:
         "n_rows": len(pool),
         "fingerprint": pool.fingerprint,
     }
-    _check_text(to_json(text))
+    check_text(to_json(text))
     if isinstance(pool, StoredPool) or hasattr(pool.pool.arms, "iloc") or 8 * len(pool) * pool.dim > LARGEST:
         return Described(text, None)
     return Described(text, b"".join(block.astype("<f8").tobytes() for block in pool.raw_blocks()))
@@ -110,7 +111,7 @@ def read_candidates(described: Described, given: Any, scale: bool) -> Space | Ar
     if not described.is_space:
         return read_pool(described, given, scale)
     try:
-        _check_text(to_json(described.text))
+        check_text(to_json(described.text))
         return Space.from_dict(described.text)
     except BkbError as error:
         raise ValueError(f"an invalid description of a space ({error})") from error
@@ -199,11 +200,12 @@ def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
     return every.replaced(as_pool([objects[row] for row in text["rows"]]))
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str, argument: str = "space", what: str = "names and choices") -> None:
+    """Raise `ArgumentError` if a text has lone surrogates, which a file does not take; messages say `what` it has."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"space: expected names and choices that are valid Unicode, got {text[:200]!r}.") from None
+        raise ArgumentError(f"{argument}: expected {what} that are valid Unicode, got {text[:200]!r}.") from None
 
 
 # -- surrogates and schedules ------------------------------------------------------------------------------------------

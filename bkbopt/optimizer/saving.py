@@ -12,6 +12,7 @@ from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.description import (
+    check_text,
     describe,
     describe_schedule,
     describe_surrogate,
@@ -62,6 +63,7 @@ def describe_options(
         ArgumentError: an argument cannot be stored.
     """
     options = core.designer.options
+    check_text(to_json(list(constraints)), "constraints", "names")
     return {
         "bkbopt": __version__,
         "directions": list(directions),

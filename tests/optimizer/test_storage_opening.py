@@ -138,6 +138,7 @@ def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path:
     for options, words in (
         ({"space": {"x": [object(), object()]}}, "choices"),
         ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
+        ({"constraints": ["a", "\ud800"]}, "constraints: expected names that are valid Unicode"),
         ({"space": pd.DataFrame({"t": [(1, 2), (1, 2), (3, 4)]})}, "into text"),
     ):
         with pytest.raises(ArgumentError, match=words):
