@@ -232,6 +232,11 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
         assert column is not None
         limits[name], valid = column[:, 0].tolist(), valid & fine
     stds, known = _known_stds(told.std, valid, k)
+    if values is None and known.any():
+        raise ArgumentError(
+            "std: expected None where only constraints have values, since it is that of the value's noise, got "
+            f"{shown(told.std)}; leave it out."
+        )
     # Lists: an element of a tensor costs a call of torch.
     of_values, of_stds = (() if table is None else table.tolist() for table in (values, stds))
     out = []

@@ -88,6 +88,18 @@ def test_usual_slips_in_the_call_are_named() -> None:
     assert opt.trials[0].state == "RUNNING"
 
 
+def test_a_known_noise_without_a_value_is_refused(tmp_path: Path) -> None:
+    opt = optimizer(constraints=["c"], storage=tmp_path / "log")
+    trial = opt.ask()
+    many = (ROWS, [1.0, 2.0, 3.0], [0.1, math.nan, 0.0])
+    for targets, limit, std in ((trial, 1.0, 0.1), (ROWS[0], 1.0, [0.1]), many):
+        with pytest.raises(ArgumentError, match=r"^std: expected None where only constraints have values, .* leave it"):
+            opt.tell(targets, constraints={"c": limit}, std=std)
+    assert opt.trials == [trial]
+    opt.tell(trial, constraints={"c": 1.0}, std=math.nan)  # unknown
+    assert bo.Optimizer.open(tmp_path / "log").trials == opt.trials
+
+
 @pytest.mark.parametrize(
     ("many", "advice"),
     [
