@@ -170,7 +170,7 @@ class Readings(Trust):
         If no such point was evaluated, it is the best of those that only lack new parameters, with the values that the
         model assumes for these (see `set_space`); if there are none, the best of all points, completed, and without
         parameters that were removed, which the model takes to be mid-range. If none is expected to be feasible, it is
-        the point with the smallest expected violation.
+        the point with the smallest expected violation, of several the best one.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if

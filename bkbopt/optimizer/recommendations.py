@@ -154,9 +154,10 @@ class _Evaluated:
 
         Rows that are feasible with probability `SURE` come first, then those that are expected to be feasible, each by
         the first objective: its lower confidence bound, or without noise the measured value; then the others by their
-        expected violation of the constraints.
+        expected violation of the constraints. Of equal violations, as those of flags, the objective decides.
         """
-        order = torch.argsort(self._rank, descending=True, stable=True).tolist()
+        by_objective = torch.argsort(self._cautious, descending=True, stable=True)
+        order = by_objective[torch.argsort(self._rank[by_objective], descending=True, stable=True)].tolist()
         for outermost in (IN, COMPLETED, OUTSIDE):
             for level in self._levels:
                 yield from (i for i in order if level[i] and self.standing(i) <= outermost)
@@ -210,7 +211,7 @@ class _Evaluated:
         # Among equal means a point with a complete trial is preferred.
         return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
 
-    @property
+    @cached_property
     def _cautious(self) -> Tensor:
         """The first objective (u,), where it is noisy by lower confidence bounds: mean - `CAUTION` sd.
 
@@ -221,7 +222,8 @@ class _Evaluated:
         best, objective = self._comparable[:, 0], self._models.objectives[0]
         if objective.is_noiseless or len(self._history.problem.signs) > 1:
             return best
-        rows = torch.where(self._known.feasible, best, -torch.inf).topk(min(N_BOUNDED, len(best))).indices
+        expected = self._known.feasible if bool(self._known.feasible.any()) else torch.ones_like(self._known.feasible)
+        rows = torch.where(expected, best, -torch.inf).topk(min(N_BOUNDED, len(best))).indices
         X, surrogate = self._known.X[rows], objective.surrogate
         variance = surrogate.posterior(X).variance.cpu()
         prior = surrogate.kernel.diag(X.to(surrogate.observations.X.device)).cpu()

@@ -154,6 +154,28 @@ def test_without_a_feasible_point_the_front_is_the_nearest_one() -> None:
     assert [point.params["x"] for point in opt.recommend_front()] == [1.0]
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_of_points_with_equal_violations_the_one_with_the_best_value_is_recommended(sign: float) -> None:
+    direction = "maximize" if sign > 0 else "minimize"
+    opt = bo.Optimizer({"x": bo.Int(0, 7)}, direction=direction, constraints=["g"], seed=0, deterministic=True)
+    values = [sign * value for value in (1.0, 3.0, 0.0, 5.0, 9.0, 2.0, 8.0, 4.0)]
+    flags = [1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0]
+    opt.tell([{"x": x} for x in range(8)], values, constraints={"g": flags})
+    assert opt.recommend().params == {"x": 3}
+
+
+def test_among_many_noisy_points_of_which_none_is_feasible_those_with_the_best_means_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recommendations, "N_BOUNDED", 3)
+    rng = np.random.default_rng(0)
+    x = rng.permutation(40) / 40
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["g"], seed=0)
+    values = (x - 0.6) ** 2 + 0.01 * rng.standard_normal(40)
+    opt.tell([{"x": each} for each in x.tolist()], values, constraints={"g": np.ones(40)})
+    assert opt.recommend().params["x"] == pytest.approx(0.6, abs=0.1)
+
+
 def n_infeasible(seeds: range) -> int:
     """How many recommended points are infeasible, after 40 random points with noise on the constraint."""
     count = 0
