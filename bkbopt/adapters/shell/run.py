@@ -29,6 +29,7 @@ from bkbopt.adapters.shell.writing import beat, finish, lose
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, TrialStateError
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trials import utc_now
+from bkbopt.search.trials.states import FAIL
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -68,9 +69,9 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
     opt = Optimizer(space, **options, storage=storage)
     _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
     if not opt.n_complete:
-        raise NotReadyError(
-            f"run: expected at least one trial with a value, got none of {len(opt.trials)}; see the errors above."
-        )
+        failed = any(trial.state == FAIL for trial in opt.trials)
+        advice = "see the errors above" if failed else "print a value of the objective beside those of constraints"
+        raise NotReadyError(f"run: expected at least one trial with a value, got none of {len(opt.trials)}; {advice}.")
     return best_rows(opt)
 
 

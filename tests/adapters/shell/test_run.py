@@ -158,6 +158,18 @@ def test_programs_that_fail_or_print_no_finite_number_do_not_stop_a_run(
     assert "run: expected at least one trial with a value, got none of 6" in capsys.readouterr().err
 
 
+def test_a_run_of_constraints_alone_says_that_the_objective_has_no_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "space.toml").write_text('constraints = ["heat"]\nseed = 0\n[space]\nx = [1, 2, 3]\n')
+    words = [sys.executable, "-S", "-c", "print('heat=1')"]
+    assert cli.main(["run", str(tmp_path / "space.toml"), "--trials", "2", "--quiet", "--", *words]) == 1
+    assert capsys.readouterr().err == (
+        "bkbopt: error: run: expected at least one trial with a value, got none of 2; print a value of the objective "
+        "beside those of constraints.\n"
+    )
+
+
 def test_after_a_value_outputs_that_cannot_be_read_do_not_stop_a_run(folder: Path) -> None:
     code = "import os; print('no' if int(os.environ['BKBOPT_TRIAL']) else 1)"
     words = [sys.executable, "-S", "-c", code]
