@@ -158,7 +158,7 @@ class Scaler:
     def means(self, v: Tensor) -> Tensor:
         """Posterior means `(n,)` in the user's units; for warped values the medians."""
         away = self._unwarped(v * self.scale + self.center) * self.unit
-        return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST)
+        return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST) + 0.0  # no zero with a minus sign
 
     def widths(self, sd: Tensor, v: Tensor) -> Tensor:
         """Standard deviations `(n,)` at the standardised values `v (n,)` in the user's units, to first order."""

@@ -145,6 +145,12 @@ def test_far_values_of_a_limit_stay_on_their_side_of_it(far: float) -> None:
             assert float(v[0] - v[11]) > 0.5  # the others are told apart
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_mean_of_zero_has_no_minus_sign(sign: float) -> None:
+    scaler = Scaler.from_values(torch.zeros(5, dtype=torch.float64), sign)
+    assert math.copysign(1.0, scaler.mean(0.0)) == math.copysign(1.0, scaler.mean(-0.0)) == 1.0
+
+
 def test_few_values_have_no_quartiles_to_be_far_from() -> None:
     y = torch.tensor([1.0, 2.0, 3.0, -1e10], dtype=torch.float64)
     assert Scaler.from_values(y, 1.0, winsorised=False).floor == -math.inf
