@@ -12,6 +12,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [
     "DEFAULT_NOISE",
+    "DROPPED",
     "as_points",
     "as_values",
     "check_noise",
@@ -20,6 +21,8 @@ __all__ = [
 
 #: Noise variance before the first fit, on standardised values.
 DEFAULT_NOISE = 1e-2
+#: What to do with values that are not finite, for messages.
+DROPPED = 'drop it, or fail that trial, as invalid="fail" does'
 
 
 def check_noise(noise: object) -> float:
@@ -29,8 +32,22 @@ def check_noise(noise: object) -> float:
     return check_number("noise", noise, 0.0, "a positive finite variance (y squared)", strict=True)
 
 
-def as_points(X: object, dim: int | None, device: torch.device | None = None, name: str = "X") -> Tensor:
+def as_points(
+    X: object,
+    dim: int | None,
+    device: torch.device | None = None,
+    name: str = "X",
+    *,
+    advice: str = "drop or impute such rows",
+) -> Tensor:
     """Points as a float64 tensor `(n, d)`, from a tensor, array, data frame or nested list.
+
+    Args:
+        X: the points.
+        dim: expected number of columns; any if None.
+        device: device of the tensor.
+        name: name of the argument, for messages.
+        advice: what to do with a row that is not finite, for messages.
 
     Raises:
         ArgumentTypeError: not numeric.
@@ -44,9 +61,7 @@ def as_points(X: object, dim: int | None, device: torch.device | None = None, na
         raise ArgumentError(f"{name}: expected shape {expected}, got {tuple(T.shape)}; pass one row for each point.")
     if not _all_finite(T):
         row = int(torch.nonzero(~torch.isfinite(T).all(1))[0])
-        raise ArgumentError(
-            f"{name}: expected finite values, got {T[row].tolist()} in row {row}; drop or impute such rows."
-        )
+        raise ArgumentError(f"{name}: expected finite values, got {T[row].tolist()} in row {row}; {advice}.")
     return T
 
 
@@ -62,10 +77,7 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
         raise ArgumentError(f"{name}: expected shape {expected}, one value for each point, got {tuple(T.shape)}.")
     if not _all_finite(T):
         row = int(torch.nonzero(~torch.isfinite(T))[0])
-        raise ArgumentError(
-            f"{name}: expected finite values, got {float(T[row])} at position {row}; "
-            'drop it, or fail that trial, as invalid="fail" does.'
-        )
+        raise ArgumentError(f"{name}: expected finite values, got {float(T[row])} at position {row}; {DROPPED}.")
     return T
 
 

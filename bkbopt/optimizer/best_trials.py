@@ -13,6 +13,7 @@ from bkbopt.optimizer.trials import Trial, TrialLog
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE
+from bkbopt.spaces.values import shown
 
 __all__ = ["best_trial", "front", "hypervolume"]
 
@@ -43,9 +44,11 @@ def best_trial(log: TrialLog, directions: Sequence[str], constraints: Sequence[s
     return feasible[int(_gains(feasible, directions)[:, 0].argmax())]
 
 
-def front(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> list[Trial]:
-    """See `Optimizer.best_trials`; in order of their ids."""
-    feasible = _candidates(log, "best_trials", constraints)
+def front(
+    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], call: str = "best_trials"
+) -> list[Trial]:
+    """See `Optimizer.best_trials`; in order of their ids. Errors name the user's `call`."""
+    feasible = _candidates(log, call, constraints)
     Y = _gains(feasible, directions)
     return [feasible[i] for i in sorted(non_dominated(Y))]
 
@@ -57,14 +60,23 @@ def hypervolume(
     with extra("botorch"):
         from botorch.utils.multi_objective.hypervolume import Hypervolume
 
-    point = as_values(reference, len(directions), name="reference").numpy()
-    low = point * [*map(sign_of, directions)]
-    Y = _gains(front(log, directions, constraints), directions)
+    low = _reference(reference, len(directions)) * [*map(sign_of, directions)]
+    Y = _gains(front(log, directions, constraints, "hypervolume"), directions)
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
     corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
     volume = float(Hypervolume(ref_point=corner).compute(points)) + 0.0  # BoTorch's zero may be a negative one
     return _ldexp(volume, int(exponents.sum()))
+
+
+def _reference(given: Sequence[float], k: int) -> np.ndarray:
+    """A reference point (k,), checked."""
+    try:
+        return as_values(given, k, name="reference").numpy()
+    except ArgumentError:
+        raise ArgumentError(
+            f"reference: expected {k} finite number{'s' * (k > 1)}, one for each objective, got {shown(given)}."
+        ) from None
 
 
 def _ldexp(x: float, exponent: int) -> float:

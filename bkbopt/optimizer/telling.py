@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import as_points, as_values
+from bkbopt._support.arrays import DROPPED, as_points, as_values
 from bkbopt._support.checks import check_choice
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
@@ -271,7 +271,7 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
         if given.ndim and len(given) == n:
             finite = np.isfinite(given)
             fine, given = finite.all(axis=tuple(range(1, given.ndim))), np.where(finite, given, 0.0)
-    table = as_values(given, n, name=name)[:, None] if k == 1 else as_points(given, k, name=name)
+    table = as_values(given, n, name=name)[:, None] if k == 1 else as_points(given, k, name=name, advice=DROPPED)
     if len(table) != n:
         raise ArgumentError(
             f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."

@@ -69,6 +69,32 @@ def test_hypervolume_up_to_the_front_itself_is_zero_without_a_sign(direction: st
     assert opt.hypervolume([1.0] * k) == 0.0
 
 
+@pytest.mark.parametrize("reference", [[1.0], [1.0, 2.0, 3.0], [1.0, math.nan], [-math.inf, 0.0]], ids=str)
+def test_a_reference_that_is_none_is_refused_in_terms_of_the_objectives(reference: list[float]) -> None:
+    opt = bo.Optimizer(BOX, directions=["minimize", "maximize"], seed=0)
+    opt.tell(opt.ask(), [1.0, 1.0])
+    message = r"^reference: expected 2 finite numbers, one for each objective, got \[[^;]*\]\.$"
+    with pytest.raises(ArgumentError, match=message):
+        opt.hypervolume(reference)
+
+
+def test_a_value_of_several_that_is_not_finite_is_refused_as_a_single_one() -> None:
+    several, single = bo.Optimizer(BOX, directions=["minimize", "maximize"], seed=0), bo.Optimizer(BOX, seed=0)
+    for opt, value in ((several, [1.0, math.nan]), (single, math.nan)):
+        with pytest.raises(
+            ArgumentError, match=r'^value: expected finite .* or fail that trial, as invalid="fail" does'
+        ):
+            opt.tell(opt.ask(), value)
+        assert opt.trials[0].state == "RUNNING"
+
+
+def test_without_a_feasible_trial_there_is_no_hypervolume() -> None:
+    opt = bo.Optimizer(BOX, directions=["minimize", "maximize"], constraints=["g"], seed=0)
+    opt.tell(opt.ask(), [1.0, 1.0], constraints={"g": 1.0})
+    with pytest.raises(NotReadyError, match=r"^hypervolume: expected at least one feasible trial, got none"):
+        opt.hypervolume([2.0, 0.0])
+
+
 def test_front_is_covered_better_than_at_random() -> None:
     opt = bo.Optimizer(BOX, directions=["minimize", "maximize"], seed=0, n_startup_trials=8)
     run(opt, 25, two)
