@@ -132,7 +132,7 @@ def regret(
 
     Infeasible and failed evaluations have no regret, and are left out. Regret is defined by noise-free values: pass
     those as `runs`, or pass optimizers and `truth`. The regret of noisy values is drawn too, but selection makes it too
-    small, even negative. Where values are better than the optimum, the label of the axis ends with "optimum beaten".
+    small, even negative. Where a run's regret is negative, the label of the axis ends with "optimum beaten".
 
     Args:
         runs: see `convergence`.
@@ -168,20 +168,19 @@ def regret(
     methods, answers = _methods("runs", runs), _answers(recommended)
     sign, is_beaten = _sign(methods, direction), False
 
-    def gaps(y: np.ndarray) -> np.ndarray:
+    def checked(regrets: np.ndarray) -> np.ndarray:
         nonlocal is_beaten
-        gap = sign * (optimum - y)
-        is_beaten = is_beaten or bool((gap < 0.0).any())
-        return gap
+        is_beaten = is_beaten or bool((regrets < 0.0).any())
+        return regrets
 
     def curve(run: Optimizer | np.ndarray) -> np.ndarray:
-        gap = gaps(_values(run) if truth is None else _true_values(run, truth))
+        gap = sign * (optimum - (_values(run) if truth is None else _true_values(run, truth)))
         if kind == "simple":
-            return np.fmin.accumulate(gap)
+            return checked(np.fmin.accumulate(gap))
         total, n = np.nancumsum(gap), np.cumsum(~np.isnan(gap))
-        return total if kind == "cumulative" else total / np.maximum(n, 1)
+        return checked(total if kind == "cumulative" else total / np.maximum(n, 1))
 
-    _draw_all(ax, methods, answers, curve, t, band, lambda y: gaps(_given_values(y)))
+    _draw_all(ax, methods, answers, curve, t, band, lambda y: checked(sign * (optimum - _given_values(y))))
     ax.set_xlabel("evaluations")
     form = f"{kind} regret in {{}}" + (", optimum beaten" if is_beaten else "")
     ax.set_ylabel(value_label(value_name, form), parse_math=False)
