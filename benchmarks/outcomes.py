@@ -9,9 +9,10 @@ Sources: Zitzler, Deb and Thiele (2000) for ZDT1 and ZDT2, Deb et al. (2005) for
 Branin and Currin, Tanabe and Ishibuchi (2020) for vehicle safety, all as BoTorch has them; Gardner et al. (2014),
 second simulation: minimise sin(x) + y where sin(x) sin(y) <= -0.95; Coello Coello and Mezura-Montes (2002) for the
 welded beam; Gramacy et al. (2016); Letham et al. (2019) for Hartmann's function within the unit ball; Lemonge et al.
-(2010) for the speed reducer. Their minima and maxima were found by 150 runs of SLSQP. BoTorch 0.18 multiplies the beam's critical load by six where the literature divides by six: the buckling
-constraint is then idle and the minimum 1.587, not 1.7249. All else of `WeldedBeamSO` is used as it is, on the usual
-box, with each constraint divided by its limit.
+(2010) for the speed reducer. Their minima and maxima were found by 150 runs of SLSQP. BoTorch 0.18 multiplies the
+beam's critical load by six where the literature divides by six: the buckling constraint is then idle and the minimum
+1.587, not 1.7249. All else of `WeldedBeamSO` is used as it is, on the usual box, with each constraint divided by its
+limit.
 """
 
 import math

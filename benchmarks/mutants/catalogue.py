@@ -1,6 +1,7 @@
 """All faults, by part of the package."""
 
 from benchmarks.mutants.botorch import BOTORCH
+from benchmarks.mutants.choices import CHOICES
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
 from benchmarks.mutants.gest import GEST
@@ -25,7 +26,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "posterior": POSTERIOR,
     "spaces": SPACES,
     "surrogates": SURROGATES,
-    "search": MODELS + SEARCH,
+    "search": MODELS + CHOICES + SEARCH,
     "optimizer": OPTIMIZER,
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,

@@ -147,32 +147,11 @@ MODELS = (
         ("search/test_models.py",),
     ),
     Fault(
-        "all suggestions for several objectives are wide",
-        "search/choosing.py",
-        "return WIDE if request.number % 2 else NARROW",
-        "return WIDE",
-        ("search/test_choosing.py",),
-    ),
-    Fault(
         "an infinite constraint is replaced by a finite value on the other side of zero",
         "search/quantities/marked_rows.py",
         "most = high if high > 0.0 else -low if low < 0.0 else 1.0",
         "most = high",
         ("search/quantities/test_marked_rows.py",),
-    ),
-    Fault(
-        "a batch repeats rows where the noise does not matter",
-        "search/choosing.py",
-        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)",
-        "quantity.noisiness.awaits_repeat and self._repeat_runs",
-        ("search/test_choosing.py",),
-    ),
-    Fault(
-        "a whole batch asks whether there is noise",
-        "search/choosing.py",
-        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)",
-        "quantity.surrogate.noise <= INDIFFERENT**2",
-        ("search/test_choosing.py",),
     ),
     Fault(
         "searches start from the best points, feasible or not",

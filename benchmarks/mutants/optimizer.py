@@ -59,13 +59,6 @@ OPTIMIZER = (
         ("optimizer/test_recommendations.py",),
     ),
     Fault(
-        "a recommended point under noisy constraints is feasible with probability one half",
-        "optimizer/recommendations.py",
-        "SURE = 0.9",
-        "SURE = 0.5",
-        ("optimizer/test_recommendations.py",),
-    ),
-    Fault(
         "an interrupt loses what was told",
         "optimizer/logged_designer.py",
         "self.designer.update(map(self._evaluation, self.log.changed()))\n        self.log.forget_changes()\n",

@@ -11,6 +11,7 @@ from torch import Tensor
 from bkbopt.optimizer.lone_values import note_lone_value
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.completion import assumed
+from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Posteriors
@@ -32,8 +33,6 @@ __all__ = [
     "recommended_front",
 ]
 
-#: Probability with which a recommended point is feasible, if there is such a point.
-SURE = 0.9
 #: Number of points, those with the best means, whose lower confidence bounds are compared, and the width of these.
 N_BOUNDED, CAUTION = 256, 1.0
 #: Decimals of standardised means that a front distinguishes under noise, whose variance is then above 1e-5.

@@ -28,13 +28,15 @@ GREEDY = 3
 LARGE_BATCH = 5
 #: Factors of beta of narrow suggestions and of wide ones; number of trials after which one objective has narrow ones.
 NARROW, WIDE, FIRST_NARROW = 0.4, 1.5, 300
+#: Under noisy constraints one of this many suggestions is a point that could be recommended.
+CHECKED = 4
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
 REFRESH = 64
 
 
-def width_of(options: Options, request: Request, n_objectives: int = 1) -> float:
+def width_of(options: Options, request: Request, n_objectives: int = 1, *, unsure: bool = False) -> float:
     """The factor of beta for a suggestion: 1, `NARROW`, `WIDE`, or 0 for a *greedy* one, by the posterior mean alone.
 
     From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
@@ -46,6 +48,9 @@ def width_of(options: Options, request: Request, n_objectives: int = 1) -> float
 
     With several objectives narrow suggestions alternate with wide ones; see docs/design/several-objectives.md.
 
+    If the best known point may be infeasible (`unsure`), one suggestion in `CHECKED` is greedy among points that are
+    surely feasible: others are near the border of the feasible region; see docs/design/constraints.md.
+
     Another attempt at the same trial has the whole width, since it must give another point.
     """
     p = len(request.running)
@@ -55,6 +60,8 @@ def width_of(options: Options, request: Request, n_objectives: int = 1) -> float
         return WIDE if request.number % 2 else NARROW
     if p >= LARGE_BATCH:
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
+    if unsure and request.number % CHECKED == 0:
+        return 0.0
     return NARROW if request.number >= FIRST_NARROW and request.number % 2 == 0 else 1.0
 
 

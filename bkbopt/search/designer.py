@@ -26,8 +26,9 @@ from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidate_sets import CandidateSets
 from bkbopt.search.candidates.base import Choice, exhausted
-from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
+from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, Chooser, width_of
 from bkbopt.search.completion import completed
+from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
@@ -330,9 +331,10 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        width = width_of(options, request, len(models.objectives))
+        width = width_of(options, request, len(models.objectives), unsure=models.is_best_unsure)
         n_arms = self.candidates.n_arms(request.space)
-        posteriors = models.posteriors(pending, n_arms, width=width)
+        sure = SURE if len(pending) < LARGE_BATCH else 0.5
+        posteriors = models.posteriors(pending, n_arms, width=width, sure=sure)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.

@@ -8,6 +8,7 @@
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +21,10 @@ from bkbopt.confidence import Confidence, ScheduleContext, beta_of
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR
+from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR, ClosedFormAcquisition, LogEI, LogGain
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound
-from bkbopt.search.criteria.expected import Expected
+from bkbopt.search.criteria.expected import SURE, Expected
 from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
@@ -35,8 +36,8 @@ __all__ = ["Known", "Models", "Posteriors"]
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
 #: Number of observed points, with the best posterior means, from which searches start.
 N_INCUMBENTS = 5
-#: Number of observed points at which lower confidence bounds are compared.
-N_LOWER = 64
+#: Number of observed points, with the best posterior means, at which confidence bounds are compared.
+N_BOUNDED = 64
 #: A violation up to this is rounding, standardised units: that of values far from zero.
 ROUNDING = 1e-11
 
@@ -114,12 +115,31 @@ class Models:
         return len(self.objectives) == 1 and not self._limits_in_use
 
     @property
+    def is_best_unsure(self) -> bool:
+        """Whether the best known point is feasible by its means, but not with the probability of a recommendation.
+
+        That is so under noisy constraints with a single objective only.
+        """
+        if len(self.objectives) > 1 or all(quantity.is_noiseless for quantity in self._measured_limits):
+            return False
+        known = self._known_points()
+        if not bool(known.feasible.any()):
+            return False
+        best = torch.where(known.feasible, known.means[:, 0], -torch.inf).argmax()
+        return float(self.log_feasibility(known.X[best][None], noisy_only=True)) < math.log(SURE)
+
+    @property
+    def _measured_limits(self) -> list[Quantity]:
+        """The outcome constraints that have a model."""
+        return [quantity for quantity in self.constraints.values() if quantity.ready]
+
+    @property
     def _limits_in_use(self) -> list[Quantity]:
         """The constraints that have a model, failing among them."""
-        limits = [quantity for quantity in self.constraints.values() if quantity.ready]
+        limits = self._measured_limits
         return [*limits, self.failing] if self.failing is not None and self._failing_limits else limits
 
-    def posteriors(self, pending: Tensor, n_arms: int | None, *, width: float = 1.0) -> "Posteriors":
+    def posteriors(self, pending: Tensor, n_arms: int | None, *, width: float = 1.0, sure: float = 0.5) -> "Posteriors":
         """All posteriors with `pending (p, d)` counted as if evaluated at their means.
 
         Args:
@@ -127,6 +147,7 @@ class Models:
             n_arms: number of points of a pool or grid; None for a box.
             width: factor of beta; with zero, which is for one objective, the suggestion is to maximise the posterior
                 mean, if a point is expected to be feasible.
+            sure: probability with which constraints hold at the maximum of the posterior mean.
         """
         known = self._known_points()
         if width == 0.0 and not known.feasible.any():
@@ -144,6 +165,8 @@ class Models:
             pending=pending,
             known=known,
             is_greedy=greedy,
+            by_bounds=bool(self._measured_limits) and not self.objectives[0].is_noiseless,
+            sure=sure,
         )
 
     def _known_points(self) -> "Known":
@@ -249,7 +272,9 @@ class Posteriors:
         constraints: outcome constraints, and the constraint that the trial does not fail.
         pending: encoded pending points, (p, d).
         known: what is known of the observed points.
-        is_greedy: whether the suggestion is one of those of a large batch that maximise the posterior mean.
+        is_greedy: whether the suggestion is one of those that maximise the posterior mean.
+        by_bounds: whether a single objective has outcome constraints and noise: an improvement is one of upper bounds.
+        sure: the probability with which constraints hold at a greedy suggestion.
     """
 
     models: tuple[Model, ...]
@@ -259,11 +284,8 @@ class Posteriors:
     pending: Tensor
     known: Known
     is_greedy: bool = False
-
-    @cached_property
-    def incumbent(self) -> float | None:
-        """The best posterior mean of a known point that is expected to be feasible; None if there is none."""
-        return float(self.known.means[self.known.feasible, 0].max()) if bool(self.known.feasible.any()) else None
+    by_bounds: bool = False
+    sure: float = 0.5
 
     @property
     def is_plain(self) -> bool:
@@ -274,7 +296,7 @@ class Posteriors:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
             return rule.build(self.models[0], self.betas[0], float(self.known.means.max()), rng)
-        return self.expected(0.5) if self.is_greedy else replace(self.combined, crashes=self.known.crashes)
+        return self.expected(self.sure) if self.is_greedy else replace(self.combined, crashes=self.known.crashes)
 
     def expected(self, sure: float, k: int = 0) -> Expected:
         """The posterior mean of objective `k` where constraints hold with probability `sure`; see `Expected`."""
@@ -285,8 +307,25 @@ class Posteriors:
     def combined(self) -> Combined:
         """The criterion for several objectives or with constraints, without the exclusion near failures."""
         bounds = [UpperBound.over(model, beta) for model, beta in zip(self.models, self.betas, strict=True)]
-        improvement = self._improvement(bounds) if len(bounds) > 1 else None
-        return Combined(bounds, self.constraints, improvement, self.incumbent)
+        if len(bounds) > 1:
+            return Combined(bounds, self.constraints, self._improvement(bounds), None)
+        return Combined(bounds, self.constraints, None, self._gain(bounds[0]))
+
+    def _gain(self, bound: UpperBound) -> ClosedFormAcquisition | None:
+        """What a point improves on the feasible known ones in a single objective; None if there are none.
+
+        Without noise, and beside failed trials alone, that is the expected improvement over their best mean. With noise
+        it is that of the upper bound over theirs and those of the pending points, since by the mean the best ones
+        improve on themselves.
+        """
+        rows = self.known.feasible.nonzero()[:, 0]
+        if not len(rows):
+            return None
+        means = self.known.means[rows, 0]
+        if self.is_greedy or not self.by_bounds:
+            return LogEI(float(means.max()))
+        best = self.known.X[rows[means.topk(min(N_BOUNDED, len(rows))).indices]]
+        return LogGain(bound.acquisition, float(bound(torch.cat([best, self.pending])).max()))
 
     def _improvement(self, bounds: Sequence[UpperBound]) -> Improvement:
         """The improvement over the front of the upper bounds of the feasible known points and the pending ones.
@@ -315,7 +354,7 @@ class Posteriors:
     def lower_bound(self) -> tuple[Tensor, float]:
         """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
         means = self.known.means[:, 0]
-        X = self.known.X[means.topk(min(N_LOWER, len(means))).indices]
+        X = self.known.X[means.topk(min(N_BOUNDED, len(means))).indices]
         mean, variance = self.models[0](X)
         bounds = mean - self.betas[0] * variance.sqrt()
         i = int(bounds.argmax())

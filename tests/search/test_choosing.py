@@ -14,9 +14,9 @@ from bkbopt.confidence import Constant
 from bkbopt.search import choosing
 from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.candidates.box import BoxCandidates
-from bkbopt.search.choosing import BATCH_BUDGET, FIRST_NARROW, LARGE_BATCH, NARROW, WIDE, width_of
+from bkbopt.search.choosing import BATCH_BUDGET, CHECKED, FIRST_NARROW, LARGE_BATCH, NARROW, WIDE, width_of
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
-from bkbopt.search.criteria.expected import Expected
+from bkbopt.search.criteria.expected import SURE, Expected
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import WIDE_BETA
@@ -155,6 +155,36 @@ def test_with_several_objectives_narrow_and_wide_suggestions_alternate(running: 
     widths = np.array([width_of(Options(ModelOptions(bo.BKB())), request, 2) for request in requests(running)])
     assert (widths[::2] == NARROW).all()
     assert (widths[1::2] == WIDE).all()
+
+
+@pytest.mark.parametrize("running", [0, LARGE_BATCH - 1])
+def test_while_the_best_point_may_be_infeasible_every_fourth_suggestion_is_greedy(running: int) -> None:
+    options = Options(ModelOptions(bo.BKB()))
+    widths = np.array([width_of(options, request, unsure=True) for request in requests(running)])
+    others = np.array([width_of(options, request) for request in requests(running)])
+    greedy = np.arange(len(widths)) % CHECKED == 0
+    assert (widths[greedy] == 0.0).all()
+    assert (widths[~greedy] == others[~greedy]).all()
+
+
+def test_a_suggestion_for_the_recommendation_has_the_best_mean_of_the_surely_feasible_points() -> None:
+    """The border of the feasible region is at x = 0.5, known with noise; the objective increases with x."""
+    opt = bo.Optimizer([(0.0, 1.0)], direction="maximize", constraints=["c"], seed=0, perturbations=False)
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0.0, 1.0, 2_001)
+    checked = 0
+    for number in range(41):
+        points = [{"x0": float(x)} for x in grid]
+        unsure = number > 10 and opt._core.update().models.is_best_unsure
+        means, sure = (opt.predict(points)[0], opt.feasibility(points) >= SURE) if unsure else (grid, grid < 2.0)
+        trial = opt.ask()
+        x = trial.params["x0"]
+        if unsure and number % CHECKED == 0 and sure.any():
+            assert x == pytest.approx(grid[sure][means[sure].argmax()], abs=2e-3)
+            checked += 1
+        noise = 0.05 * rng.standard_normal(2)
+        opt.tell(trial, x + noise[0], constraints={"c": x - 0.5 + noise[1]})
+    assert checked >= 5
 
 
 def test_a_narrow_suggestion_maximises_the_bound_with_a_smaller_beta(monkeypatch: pytest.MonkeyPatch) -> None:

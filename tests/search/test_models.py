@@ -1,6 +1,7 @@
 """Posteriors of all quantities with pending points: starting points of searches, and bounds on the regret."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import ACQUISITIONS
+from bkbopt.search.criteria.acquisition import SMALLEST_GAIN, UCB, LogEI
+from bkbopt.search.criteria.criterion import ACQUISITIONS, Constraint
 from bkbopt.search.criteria.pareto import SMALLEST
 from bkbopt.search.models import N_INCUMBENTS, Known, Posteriors
 
@@ -57,6 +59,50 @@ def test_a_pending_point_of_several_objectives_has_nothing_to_gain() -> None:
     best = int(before.argmax())
     assert float(before[best]) > math.log(1e-3)
     assert float(gains(ELSEWHERE, ELSEWHERE[[best]])[best]) == pytest.approx(math.log(SMALLEST), abs=1e-12)
+
+
+def under_a_constraint(points: Tensor, pending: Tensor = X[:0], *, noisy: bool = True) -> Tensor:
+    """Scores of points by one objective and a constraint that surely holds; the first four known points violate it."""
+    m = model(1)
+    means, violation = m(X)[0][:, None], torch.zeros(12, dtype=torch.float64)
+    violation[:4] = 1.0
+    made = replace(posteriors(means, violation, pending, (m,)), constraints=(Constraint(m, -1e3),), by_bounds=noisy)
+    return made.criterion(ACQUISITIONS["ucb"], np.random.default_rng(0))(points)
+
+
+def test_under_constraints_a_feasible_known_point_has_nothing_to_gain_whatever_its_noise() -> None:
+    scores = under_a_constraint(X[4:])
+    assert float(scores.max()) == pytest.approx(math.log(SMALLEST_GAIN), abs=1e-9)
+    m = model(1)
+    by_bound = UCB(2.0)(*m(X[4:]))
+    # The collapsed predictor's rounding is relative to k(x, x) = 1.
+    torch.testing.assert_close(scores - scores.max(), by_bound - by_bound.max(), rtol=0.0, atol=1e-8)
+
+
+def test_under_constraints_a_pending_point_has_nothing_to_gain() -> None:
+    before = under_a_constraint(ELSEWHERE)
+    best = int(before.argmax())
+    assert float(before[best]) > math.log(1e-3)
+    after = under_a_constraint(ELSEWHERE, ELSEWHERE[[best]])
+    assert float(after[best]) == pytest.approx(math.log(SMALLEST_GAIN), abs=1e-9)
+
+
+def test_without_noise_the_gain_under_constraints_is_the_expected_improvement_over_the_best_feasible_mean() -> None:
+    m = model(1)
+    expected = LogEI(float(m(X[4:])[0].max()))(*m(ELSEWHERE))
+    torch.testing.assert_close(under_a_constraint(ELSEWHERE, noisy=False), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("best", "noise", "unsure"), [(0.9, 0.05, True), (0.1, 0.05, False), (0.9, 0.0, False)])
+def test_the_best_point_is_unsure_if_it_is_near_a_noisy_border(best: float, noise: float, unsure: bool) -> None:
+    """The constraint holds up to x = 0.5."""
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["c"], seed=0)
+    x, rng = np.linspace(0.0, 1.0, 81), np.random.default_rng(0)
+    limits = {"c": x - 0.5 + noise * rng.standard_normal(81)}
+    opt.tell(
+        [{"x": each} for each in x.tolist()], (x - best) ** 2 + noise * rng.standard_normal(81), constraints=limits
+    )
+    assert opt._core.update().models.is_best_unsure == unsure
 
 
 @pytest.mark.parametrize("at_random", [True, False])

@@ -6,6 +6,7 @@
 | variance  | (n,)  | y squared | posterior variance                       |
 | beta      | -     | -         | confidence width                         |
 | incumbent | -     | y         | best posterior mean of an observed point |
+| least     | -     | y         | best upper confidence bound of such a point |
 """
 
 import math
@@ -18,7 +19,7 @@ from torch import Tensor
 from bkbopt._support.foreign_functions import Way, real_tensor, way_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["UCB", "Acquisition", "CheckedAcquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
+__all__ = ["UCB", "Acquisition", "CheckedAcquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility", "LogGain"]
 
 #: Lower bound of variances of standardised y, which keeps the gradient of the square root finite.
 VARIANCE_FLOOR = 1e-16
@@ -26,6 +27,8 @@ VARIANCE_FLOOR = 1e-16
 #: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
 #: half of the trials at the border of the feasible region would be infeasible.
 CONSTRAINT_FLOOR = 1e-3
+#: Lower bound of what an upper confidence bound gains, standardised y; below it a score follows the bound itself.
+SMALLEST_GAIN = 1e-12
 #: Below this number of standard deviations the slope of `LogEI` is computed by its limit, to 2 / e^2.
 RATIO_BELOW = -1e5
 
@@ -150,6 +153,39 @@ class LogEI:
         by_mean = torch.where(e < RATIO_BELOW, -e, torch.exp(torch.special.log_ndtr(e) - log_h)) / sd
         by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
         return log_h + sd.log(), by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
+
+
+@dataclass(frozen=True)
+class LogGain:
+    """Logarithm of what an upper confidence bound is above `least`, the largest one of the evaluated points.
+
+    With noise an evaluated point has an expected improvement over the best posterior mean, but nothing to gain over the
+    largest bound. See docs/design/constraints.md.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.search.criteria.acquisition import UCB, LogGain
+        >>> LogGain(UCB(beta=2.0), least=1.0)(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.01]))
+        tensor([ 0.0000, -1.6094])
+    """
+
+    bound: UCB
+    least: float
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`, logarithms of y."""
+        return self._of(self.bound(mean, variance) - self.least)
+
+    def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """See `ClosedFormAcquisition`."""
+        bounds, by_mean, by_variance = self.bound.with_slopes(mean, variance)
+        gain = bounds - self.least
+        slope = torch.where(gain > SMALLEST_GAIN, 1.0 / gain.clamp_min(SMALLEST_GAIN), 1.0)
+        return self._of(gain), slope * by_mean, slope * by_variance
+
+    @staticmethod
+    def _of(gain: Tensor) -> Tensor:
+        return gain.clamp_min(SMALLEST_GAIN).log() + gain.clamp(max=0.0)
 
 
 @dataclass(frozen=True)

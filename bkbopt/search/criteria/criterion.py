@@ -8,9 +8,10 @@
 
 With one objective and no constraint the criterion is the user's acquisition function. With constraints it is the
 logarithm of the expected improvement plus the logarithms of the probabilities that the constraints hold (Gardner et al.
-2014). As the best feasible region is explored, its log improvement decreases without limit, and regions with uncertain
-feasibility are tried. Upper confidence bounds with a penalty were worse: with optimistic constraints four of five
-trials were just outside of the feasible region, and with the probability alone searches stayed in the first region.
+2014); under noise the improvement is that of upper confidence bounds (`LogGain`). As the best feasible region is
+explored, its log improvement decreases without limit, and regions with uncertain feasibility are tried. Upper
+confidence bounds with a penalty were worse: with optimistic constraints four of five trials were just outside of the
+feasible region, and with the probability alone searches stayed in the first region.
 With several objectives the score is the hypervolume that the vector of upper bounds adds to that of the known points
 (see `pareto.py`).
 """
@@ -289,14 +290,15 @@ class Combined:
         objectives: upper confidence bounds of the objectives.
         constraints: outcome constraints, and the constraint that the trial does not fail.
         improvement: hypervolume improvement over the front of the known points' bounds; None with one objective.
-        incumbent: the best posterior mean of a feasible point; None if none is known, and feasibility is then sought.
+        gain: what a point improves on the feasible ones in a single objective; None if none is known, and feasibility
+            is then sought.
         crashes: exclusion of points near failures; None without failures, and for perturbations.
     """
 
     objectives: Sequence[UpperBound]
     constraints: Sequence[Constraint]
     improvement: Improvement | None
-    incumbent: float | None
+    gain: ClosedFormAcquisition | None
     crashes: Crashes | None = None
 
     @cached_property
@@ -305,9 +307,9 @@ class Combined:
         terms = [(1.0, constraint.log_probability) for constraint in self.constraints]
         if self.improvement is not None:
             return terms
-        if self.incumbent is None:
+        if self.gain is None:
             return [(FEASIBILITY_FIRST, self.objectives[0]), *terms]
-        return [(1.0, _Scored(self.objectives[0].model, LogEI(self.incumbent))), *terms]
+        return [(1.0, _Scored(self.objectives[0].model, self.gain)), *terms]
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""

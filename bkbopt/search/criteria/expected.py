@@ -23,8 +23,10 @@ from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.criterion import Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement
 
-__all__ = ["Expected", "ExpectedGain"]
+__all__ = ["SURE", "Expected", "ExpectedGain"]
 
+#: Probability with which a recommended point is feasible under noise, if there is such a point.
+SURE = 0.9
 #: Loss for an excess of one standard deviation of a constraint's values, in ranges of the objective's means. It is so
 #: large that the point is beyond the border by less than the precision of the constraint's model.
 PENALTY = 5e4

@@ -10,7 +10,15 @@ import torch
 from scipy.stats import norm
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, CheckedAcquisition, LogEI, LogFeasibility
+from bkbopt.search.criteria.acquisition import (
+    SMALLEST_GAIN,
+    UCB,
+    VARIANCE_FLOOR,
+    CheckedAcquisition,
+    LogEI,
+    LogFeasibility,
+    LogGain,
+)
 
 # Dense around the seams at -1 and -1000, and out to where everything but a logarithm underflows.
 SCORES = np.unique(
@@ -84,7 +92,7 @@ def test_ucb_is_the_mean_plus_beta_standard_deviations() -> None:
     assert UCB(3.0)(mean, variance).tolist() == [7.0, 3.5]
 
 
-@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3), LogFeasibility(0.2)])
+@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3), LogFeasibility(0.2), LogGain(UCB(1.5), 0.8)])
 def test_slopes_are_those_of_automatic_differentiation(acquisition: Any) -> None:
     rng = np.random.default_rng(0)
     mean, variance = (
@@ -106,6 +114,13 @@ def test_slopes_of_logei_are_mpmaths_far_below_the_incumbent_too(below: float) -
     # Above -1e5 the difference of the logarithms, of 5e9 each, is rounded by 1e-6.
     assert float(by_mean) == pytest.approx(-below / sd, rel=3e-6)
     assert float(by_variance) == pytest.approx(below * below / (2.0 * sd * sd), rel=3e-6)
+
+
+def test_loggain_is_the_logarithm_of_what_the_bound_is_above_the_least_and_follows_the_bound_below_it() -> None:
+    mean, variance = torch.tensor([2.0, 1.0, -1.0, -3.0]).double(), torch.ones(4).double()
+    scores = LogGain(UCB(2.0), 3.0)(mean, variance).tolist()  # gains of 1, 0, -2 and -4
+    nothing = math.log(SMALLEST_GAIN)
+    assert scores == pytest.approx([0.0, nothing, nothing - 2.0, nothing - 4.0], abs=1e-12)
 
 
 def test_ucb_has_a_floor_of_the_variance() -> None:

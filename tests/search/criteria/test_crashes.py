@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import bkbopt as bo
+from bkbopt.search.criteria.acquisition import LogEI
 from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
 from bkbopt.search.criteria.criterion import Combined, UpperBound
 
@@ -27,7 +28,7 @@ def test_points_beyond_a_third_of_the_way_to_a_failure_lose_more_than_any_score(
     assert torch.equal(crashes(X), way > limit)
     gp = bo.ExactGP(KERNEL, noise=1e-2)
     gp.observe(X[::25], torch.randn(13, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
-    with_, without = (Combined([UpperBound.over(gp.model, 2.0)], (), None, 0.4, c)(X) for c in (crashes, None))
+    with_, without = (Combined([UpperBound.over(gp.model, 2.0)], (), None, LogEI(0.4), c)(X) for c in (crashes, None))
     torch.testing.assert_close(without - with_, CRASH_PENALTY * crashes(X).double(), rtol=1e-9, atol=1e-6)
     assert float(without.max() - without.min()) < CRASH_PENALTY
 

@@ -12,7 +12,14 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR, UCB, LogEI, LogFeasibility
+from bkbopt.search.criteria.acquisition import (
+    CONSTRAINT_FLOOR,
+    UCB,
+    ClosedFormAcquisition,
+    LogEI,
+    LogFeasibility,
+    LogGain,
+)
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import (
     ACQUISITIONS,
@@ -48,7 +55,7 @@ def test_constraint_has_the_probability_of_its_posterior() -> None:
 def test_constrained_score_is_expected_improvement_times_the_probabilities() -> None:
     (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
     limits = (Constraint(first, 0.0), Constraint(second, -0.5))
-    score = Combined([UpperBound.over(objective, 2.0)], limits, None, 0.4)(X)
+    score = Combined([UpperBound.over(objective, 2.0)], limits, None, LogEI(0.4))(X)
     parts = [LogEI(0.4)(*objective(X)), *(limit.log_probability(X) for limit in limits)]
     torch.testing.assert_close(score, sum(parts[1:], parts[0]), rtol=1e-6, atol=1e-6)
 
@@ -74,17 +81,17 @@ def test_slopes_of_a_criterion_are_those_of_automatic_differentiation(name: str)
     torch.testing.assert_close(criterion.with_slopes(X), expected, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("incumbent", [0.4, None])
-def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbent: float | None) -> None:
+@pytest.mark.parametrize("gain", [LogEI(0.4), LogGain(UCB(1.5), 0.4), None])
+def test_slopes_under_constraints_are_those_of_automatic_differentiation(gain: ClosedFormAcquisition | None) -> None:
     (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
     limits = (Constraint(first, 0.0), Constraint(second, 40.0))  # the second one all but fails everywhere
     crashes = Crashes(objective.features.kernel, X[:3], X[3:9])  # type: ignore[attr-defined]
-    combined = Combined([UpperBound.over(objective, 2.0)], limits, None, incumbent, crashes)
+    combined = Combined([UpperBound.over(objective, 2.0)], limits, None, gain, crashes)
     scores, slopes = combined.with_slopes(X)
     torch.testing.assert_close(scores, combined(X))
 
     def whole(X: torch.Tensor) -> torch.Tensor:
-        score = LogEI(0.4)(*objective(X)) if incumbent is not None else 0.01 * UCB(2.0)(*objective(X))
+        score = gain(*objective(X)) if gain is not None else 0.01 * UCB(2.0)(*objective(X))
         for m, bound in ((first, 0.0), (second, 40.0)):
             score = score + LogFeasibility(bound)(*m(X))
         return score
