@@ -37,4 +37,4 @@ class Limit:
 
     def standardised(self, scaler: Scaler) -> float:
         """The limit on the standardised scale."""
-        return scaler.place(0.5 * self.above_zero) - (1.0 if self.only_zeros else 0.0)
+        return scaler.place(0.5 * scaler.bounded(self.above_zero)) - (1.0 if self.only_zeros else 0.0)

@@ -42,6 +42,9 @@ NARROW = 2.0**-20
 #: other values would be below the smallest noise of a fit.
 FAR, BEYOND = 2.0**20, 8.0
 FAR_OF_LIMITS, BEYOND_OF_LIMITS = 2.0**10, 2.0
+#: Values of a limit that are told after a fit are at most this many ranges of the fitted ones away from these and from
+#: zero. Otherwise the smooth function through a value far away oscillates, and is on the wrong side of zero elsewhere.
+LATER_OF_LIMITS = 1.0
 #: Smallest number of values with a meaningful quartile.
 FEWEST = 8
 #: Largest standardised value; values after the fit may be arbitrarily large.
@@ -102,6 +105,11 @@ class Scaler:
         # For a constant y any finite scale will do.
         center, scale = float(z.mean()), scale or 1.0
         floor, ceiling = max(floor, (low - origin) / unit), (high - origin) / unit
+        if with_zero:
+            ends = torch.cat([z, z.new_tensor([-origin / unit])])
+            lowest, highest = float(ends.min()), float(ends.max())
+            if away := LATER_OF_LIMITS * (highest - lowest):
+                floor, ceiling = max(floor, lowest - away), min(ceiling, highest + away)
         return cls(sign, unit, center, scale, floor, ceiling, origin, MOST)
 
     def warped(self, y: Tensor) -> "Scaler":
@@ -145,6 +153,12 @@ class Scaler:
             return g
         below = (self.top - g).clamp_min(0.0)
         return g + below - self.warp_range * torch.expm1((below / self.warp_range).clamp_max(MOST_WARPED))
+
+    def bounded(self, y: float) -> float:
+        """`y`, or the value at the bound `floor` or `ceiling` that it is beyond."""
+        z = (self.sign * y - self.origin) / self.unit
+        bound = min(max(z, self.floor), self.ceiling)
+        return y if bound == z else self.sign * (bound * self.unit + self.origin)
 
     def place(self, y: float) -> float:
         """The standardised value of `y`, which is not an observation, without the bounds `floor` and `ceiling`."""

@@ -145,6 +145,26 @@ def test_far_values_of_a_limit_stay_on_their_side_of_it(far: float) -> None:
             assert float(v[0] - v[11]) > 0.5  # the others are told apart
 
 
+@pytest.mark.parametrize("shift", [0.0, 3.0, -3.0, 1.0])
+def test_later_values_of_a_limit_are_near_the_fitted_ones_or_zero_and_on_their_side_of_it(shift: float) -> None:
+    fitted = torch.linspace(-1.0, 1.0, 12, dtype=torch.float64) + shift
+    scaler = Scaler.from_values(fitted, -1.0, winsorised=False, with_zero=True)
+    low, high = min(float(fitted.min()), 0.0), max(float(fitted.max()), 0.0)
+    reach = high - low
+    later = fitted.new_tensor([-1e9, low - 1.01 * reach, low - 0.99 * reach, high + 0.99 * reach, 1e9])
+    expected = later.clamp(low - reach, high + reach)
+    # Sums of a few numbers of this size.
+    torch.testing.assert_close(scaler.means(scaler.transform(later)), expected, rtol=1e-12, atol=1e-12)
+    assert [scaler.bounded(y) for y in later.tolist()] == pytest.approx(expected.tolist(), rel=1e-12)
+    beyond = fitted.new_tensor([-1e-9, 1e-9])
+    assert (scaler.transform(beyond) > scaler.place(0.0)).tolist() == [True, False]
+
+
+def test_after_zeros_alone_any_value_of_a_limit_is_kept() -> None:
+    scaler = Scaler.from_values(torch.zeros(10, dtype=torch.float64), -1.0, winsorised=False, with_zero=True)
+    assert scaler.bounded(1.0) == 1.0
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_mean_of_zero_has_no_minus_sign(sign: float) -> None:
     scaler = Scaler.from_values(torch.zeros(5, dtype=torch.float64), sign)
