@@ -36,8 +36,8 @@ CHOICES = (
     Fault(
         "under noisy constraints no suggestion is a point that could be recommended",
         "search/choosing.py",
-        "if unsure and request.number % CHECKED == 0:",
-        "if unsure and request.number % CHECKED == CHECKED:",
+        "if noisily_limited and request.number % CHECKED == 0:",
+        "if noisily_limited and request.number % CHECKED == CHECKED:",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -247,9 +247,23 @@ MODELS = (
     Fault(
         "the limit's zero is clamped with the values",
         "search/quantities/limits.py",
-        "return scaler.place(0.5 * self.above_zero)",
+        "return scaler.place(0.5 * scaler.bounded(self.above_zero))",
         "return float(scaler.transform(Tensor([0.0]).double())[0])",
         ("search/quantities/test_scaling.py", "search/quantities/test_limits.py"),
+    ),
+    Fault(
+        "later values of a limit may be far away",
+        "search/quantities/scaling.py",
+        "LATER_OF_LIMITS = 1.0",
+        "LATER_OF_LIMITS = 1e9",
+        ("search/quantities/test_limits.py",),
+    ),
+    Fault(
+        "a limit among zeros is beyond bounded values",
+        "search/quantities/limits.py",
+        "0.5 * scaler.bounded(self.above_zero)",
+        "0.5 * self.above_zero",
+        ("search/quantities/test_limits.py",),
     ),
     Fault(
         "known noise of the user's own units is bounded in ours",

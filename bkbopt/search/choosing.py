@@ -36,7 +36,7 @@ BATCH_BUDGET = 1.0
 REFRESH = 64
 
 
-def width_of(options: Options, request: Request, n_objectives: int = 1, *, unsure: bool = False) -> float:
+def width_of(options: Options, request: Request, n_objectives: int = 1, *, noisily_limited: bool = False) -> float:
     """The factor of beta for a suggestion: 1, `NARROW`, `WIDE`, or 0 for a *greedy* one, by the posterior mean alone.
 
     From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
@@ -48,8 +48,9 @@ def width_of(options: Options, request: Request, n_objectives: int = 1, *, unsur
 
     With several objectives narrow suggestions alternate with wide ones; see docs/design/several-objectives.md.
 
-    If the best known point may be infeasible (`unsure`), one suggestion in `CHECKED` is greedy among points that are
-    surely feasible: others are near the border of the feasible region; see docs/design/constraints.md.
+    Under noisy constraints one suggestion in `CHECKED` is greedy among points that are feasible with a large
+    probability: others are near the border of the feasible region, where no point can be recommended; see
+    docs/design/constraints.md.
 
     Another attempt at the same trial has the whole width, since it must give another point.
     """
@@ -60,7 +61,7 @@ def width_of(options: Options, request: Request, n_objectives: int = 1, *, unsur
         return WIDE if request.number % 2 else NARROW
     if p >= LARGE_BATCH:
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
-    if unsure and request.number % CHECKED == 0:
+    if noisily_limited and request.number % CHECKED == 0:
         return 0.0
     return NARROW if request.number >= FIRST_NARROW and request.number % 2 == 0 else 1.0
 

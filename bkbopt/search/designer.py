@@ -331,7 +331,8 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        width = width_of(options, request, len(models.objectives), unsure=models.is_best_unsure)
+        limited = models.is_noisily_limited
+        width = width_of(options, request, len(models.objectives), noisily_limited=limited)
         n_arms = self.candidates.n_arms(request.space)
         sure = SURE if len(pending) < LARGE_BATCH else 0.5
         posteriors = models.posteriors(pending, n_arms, width=width, sure=sure)

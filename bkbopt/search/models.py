@@ -8,7 +8,6 @@
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR, ClosedFormAcquisition, LogEI, LogGain
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound
-from bkbopt.search.criteria.expected import SURE, Expected
+from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
@@ -115,18 +114,9 @@ class Models:
         return len(self.objectives) == 1 and not self._limits_in_use
 
     @property
-    def is_best_unsure(self) -> bool:
-        """Whether the best known point is feasible by its means, but not with the probability of a recommendation.
-
-        That is so under noisy constraints with a single objective only.
-        """
-        if len(self.objectives) > 1 or all(quantity.is_noiseless for quantity in self._measured_limits):
-            return False
-        known = self._known_points()
-        if not bool(known.feasible.any()):
-            return False
-        best = torch.where(known.feasible, known.means[:, 0], -torch.inf).argmax()
-        return float(self.log_feasibility(known.X[best][None], noisy_only=True)) < math.log(SURE)
+    def is_noisily_limited(self) -> bool:
+        """Whether there is a single objective, and a noisy outcome constraint."""
+        return len(self.objectives) == 1 and any(not quantity.is_noiseless for quantity in self._measured_limits)
 
     @property
     def _measured_limits(self) -> list[Quantity]:

@@ -93,16 +93,14 @@ def test_without_noise_the_gain_under_constraints_is_the_expected_improvement_ov
     torch.testing.assert_close(under_a_constraint(ELSEWHERE, noisy=False), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("best", "noise", "unsure"), [(0.9, 0.05, True), (0.1, 0.05, False), (0.9, 0.0, False)])
-def test_the_best_point_is_unsure_if_it_is_near_a_noisy_border(best: float, noise: float, unsure: bool) -> None:
-    """The constraint holds up to x = 0.5."""
-    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["c"], seed=0)
-    x, rng = np.linspace(0.0, 1.0, 81), np.random.default_rng(0)
-    limits = {"c": x - 0.5 + noise * rng.standard_normal(81)}
-    opt.tell(
-        [{"x": each} for each in x.tolist()], (x - best) ** 2 + noise * rng.standard_normal(81), constraints=limits
-    )
-    assert opt._core.update().models.is_best_unsure == unsure
+@pytest.mark.parametrize(("noise", "directions"), [(0.05, 1), (0.0, 1), (0.05, 2)])
+def test_a_single_objective_is_noisily_limited_by_a_constraint_with_noise(noise: float, directions: int) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize"] * directions, constraints=["c"], seed=0)
+    x, rng = np.linspace(0.0, 1.0, 41), np.random.default_rng(0)
+    y = np.stack([x**2, (x - 1.0) ** 2][:directions], 1)
+    limits = {"c": x - 0.5 + noise * rng.standard_normal(41)}
+    opt.tell([{"x": each} for each in x.tolist()], y if directions > 1 else y[:, 0], constraints=limits)
+    assert opt._core.update().models.is_noisily_limited == (noise > 0.0 and directions == 1)
 
 
 @pytest.mark.parametrize("at_random", [True, False])
