@@ -27,7 +27,7 @@ GREEDY = 3
 #: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
 LARGE_BATCH = 5
 #: Factors of beta of narrow suggestions and of wide ones; number of trials after which one objective has narrow ones.
-NARROW, WIDE, FIRST_NARROW = 0.4, 1.5, 300
+NARROW, WIDE, FIRST_NARROW = 0.4, 2.5, 300
 #: Under noisy constraints one of this many suggestions is a point that could be recommended.
 CHECKED = 4
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
@@ -46,7 +46,8 @@ def width_of(options: Options, request: Request, n_objectives: int = 1, *, noisi
     a sequential search the first value in a region with a large bound lowers that bound. In a batch no value arrives,
     so that one suggestion after another would go to this region.
 
-    With several objectives narrow suggestions alternate with wide ones; see docs/design/several-objectives.md.
+    With several objectives every second suggestion is narrow, and every fourth is wide; see
+    docs/design/several-objectives.md.
 
     Under noisy constraints one suggestion in `CHECKED` is greedy among points that are feasible with a large
     probability: others are near the border of the feasible region, where no point can be recommended; see
@@ -58,7 +59,7 @@ def width_of(options: Options, request: Request, n_objectives: int = 1, *, noisi
     if not options.varies_width or request.attempt:
         return 1.0
     if n_objectives > 1:
-        return WIDE if request.number % 2 else NARROW
+        return (NARROW, 1.0, NARROW, WIDE)[request.number % 4]
     if p >= LARGE_BATCH:
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
     if noisily_limited and request.number % CHECKED == 0:

@@ -151,10 +151,11 @@ def test_every_second_suggestion_of_a_long_search_is_narrow(running: int) -> Non
 
 
 @pytest.mark.parametrize("running", [0, 99])
-def test_with_several_objectives_narrow_and_wide_suggestions_alternate(running: int) -> None:
+def test_with_several_objectives_every_second_suggestion_is_narrow_and_every_fourth_wide(running: int) -> None:
     widths = np.array([width_of(Options(ModelOptions(bo.BKB())), request, 2) for request in requests(running)])
     assert (widths[::2] == NARROW).all()
-    assert (widths[1::2] == WIDE).all()
+    assert (widths[1::4] == 1.0).all()
+    assert (widths[3::4] == WIDE).all()
 
 
 @pytest.mark.parametrize("running", [0, LARGE_BATCH - 1])
