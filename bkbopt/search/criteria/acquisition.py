@@ -27,8 +27,9 @@ VARIANCE_FLOOR = 1e-16
 #: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
 #: half of the trials at the border of the feasible region would be infeasible.
 CONSTRAINT_FLOOR = 1e-3
-#: Lower bound of what an upper confidence bound gains, standardised y; below it a score follows the bound itself.
-SMALLEST_GAIN = 1e-12
+#: Gains of an upper confidence bound below this, on values with standard deviation one, hardly count; without a gain
+#: the score decreases in units of it.
+SMALLEST_GAIN = 1e-3
 #: Below this number of standard deviations the slope of `LogEI` is computed by its limit, to 2 / e^2.
 RATIO_BELOW = -1e5
 
@@ -180,12 +181,17 @@ class LogGain:
         """See `ClosedFormAcquisition`."""
         bounds, by_mean, by_variance = self.bound.with_slopes(mean, variance)
         gain = bounds - self.least
-        slope = torch.where(gain > SMALLEST_GAIN, 1.0 / gain.clamp_min(SMALLEST_GAIN), 1.0)
+        # The slope of log softplus(z) is sigmoid(z) / softplus(z).
+        slope = torch.exp(torch.nn.functional.logsigmoid(gain / SMALLEST_GAIN) - self._of(gain))
         return self._of(gain), slope * by_mean, slope * by_variance
 
     @staticmethod
     def _of(gain: Tensor) -> Tensor:
-        return gain.clamp_min(SMALLEST_GAIN).log() + gain.clamp(max=0.0)
+        """log(s softplus(gain / s)) with s = `SMALLEST_GAIN`: log gain far above s, log s + gain / s far below zero."""
+        z = gain / SMALLEST_GAIN
+        # softplus(z) is exp(z) (1 - exp(z) / 2 + ...), whose logarithm is z where exp(z) underflows.
+        log_softplus = torch.where(z < -30.0, z, torch.nn.functional.softplus(z.clamp_min(-30.0)).log())
+        return log_softplus + math.log(SMALLEST_GAIN)
 
 
 @dataclass(frozen=True)

@@ -116,11 +116,19 @@ def test_slopes_of_logei_are_mpmaths_far_below_the_incumbent_too(below: float) -
     assert float(by_variance) == pytest.approx(below * below / (2.0 * sd * sd), rel=3e-6)
 
 
-def test_loggain_is_the_logarithm_of_what_the_bound_is_above_the_least_and_follows_the_bound_below_it() -> None:
-    mean, variance = torch.tensor([2.0, 1.0, -1.0, -3.0]).double(), torch.ones(4).double()
-    scores = LogGain(UCB(2.0), 3.0)(mean, variance).tolist()  # gains of 1, 0, -2 and -4
-    nothing = math.log(SMALLEST_GAIN)
-    assert scores == pytest.approx([0.0, nothing, nothing - 2.0, nothing - 4.0], abs=1e-12)
+def test_loggain_is_the_logarithm_of_a_gain_and_below_zero_decreases_with_the_bound() -> None:
+    """log(s softplus(gain / s)), by mpmath with 400 digits."""
+    gains = [1.0, 0.1, 1e-3, 0.0, -1e-4, -0.029, -0.031, -2.0, -300.0]
+    bounds = torch.tensor(gains, dtype=torch.float64) + 3.0
+    scores = LogGain(UCB(0.0), 3.0)(bounds, torch.ones(len(gains), dtype=torch.float64)).tolist()
+    with mpmath.workdps(400):
+        s = mpmath.mpf(SMALLEST_GAIN)
+        expected = [
+            float(mpmath.log(s * mpmath.log1p(mpmath.exp((mpmath.mpf(bound) - 3) / s)))) for bound in bounds.tolist()
+        ]
+    # Sums of numbers up to 3e5.
+    assert scores == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert scores[0] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_ucb_has_a_floor_of_the_variance() -> None:
