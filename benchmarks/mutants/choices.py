@@ -166,4 +166,11 @@ CHOICES = (
         "candidates, scope)",
         ("search/test_choosing.py",),
     ),
+    Fault(
+        "a surely infeasible row is measured again",
+        "search/criteria/acquisition.py",
+        "SMALLEST_GAIN = 1e-3",
+        "SMALLEST_GAIN = 1e-12",
+        ("search/test_choosing.py",),
+    ),
 )

@@ -188,6 +188,25 @@ def test_a_suggestion_for_the_recommendation_has_the_best_mean_of_the_surely_fea
     assert checked >= 5
 
 
+def test_a_row_that_is_surely_infeasible_is_not_measured_again() -> None:
+    """The best feasible row is soon known, and no other feasible one can gain anything."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 2))
+    opt = bo.Optimizer(X, direction="maximize", constraints=["c"], seed=0, perturbations=False)
+    known = set[int]()
+    for _ in range(50):
+        trial = opt.ask()
+        assert trial.index is not None
+        if trial.index in known and opt.n_complete > 12:
+            assert opt.feasibility({"index": trial.index}) > 1e-3
+        known.add(trial.index)
+        noise = rng.standard_normal(2)
+        opt.tell(
+            trial, X[trial.index, 0] + 0.05 * noise[0], constraints={"c": X[trial.index].sum() - 1 + 0.03 * noise[1]}
+        )
+    assert len(known) < 40  # the others are repeats
+
+
 def test_a_narrow_suggestion_maximises_the_bound_with_a_smaller_beta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "FIRST_NARROW", 20)
     opt = bo.Optimizer(np.linspace(0.0, 1.0, 50)[:, None], seed=0, n_startup_trials=5, perturbations=False)
