@@ -181,9 +181,10 @@ class LogGain:
         """See `ClosedFormAcquisition`."""
         bounds, by_mean, by_variance = self.bound.with_slopes(mean, variance)
         gain = bounds - self.least
+        scores = self._of(gain)
         # The slope of log softplus(z) is sigmoid(z) / softplus(z).
-        slope = torch.exp(torch.nn.functional.logsigmoid(gain / SMALLEST_GAIN) - self._of(gain))
-        return self._of(gain), slope * by_mean, slope * by_variance
+        slope = torch.exp(torch.nn.functional.logsigmoid(gain / SMALLEST_GAIN) - scores)
+        return scores, slope * by_mean, slope * by_variance
 
     @staticmethod
     def _of(gain: Tensor) -> Tensor:
