@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from bkbopt._support.checks import check_choice, check_count
-from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, rule_of
@@ -171,11 +171,7 @@ def as_directions(direction: str, directions: Sequence[str] | None) -> tuple[str
         return (check_choice("direction", direction, allowed),)
     if isinstance(directions, str) or not isinstance(directions, Sequence) or not directions:
         raise ArgumentTypeError(f"directions: expected a list of directions, one per objective, got {directions!r}.")
-    out = tuple(check_choice("directions", one, allowed) for one in directions)
-    if len(out) > 1:
-        with extra("botorch"):
-            import botorch  # noqa: F401  needed for the hypervolume improvement
-    return out
+    return tuple(check_choice("directions", one, allowed) for one in directions)
 
 
 def as_names(argument: str, given: Sequence[str]) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from bkbopt._support.arrays import as_values
-from bkbopt.errors import ArgumentError, NotReadyError, extra
+from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer.trials import Trial, TrialLog
+from bkbopt.search.criteria.pareto import hypervolume as volume_above
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE
@@ -57,16 +57,12 @@ def hypervolume(
     log: TrialLog, directions: Sequence[str], constraints: Sequence[str], reference: Sequence[float]
 ) -> float:
     """See `Optimizer.hypervolume`."""
-    with extra("botorch"):
-        from botorch.utils.multi_objective.hypervolume import Hypervolume
-
     low = _reference(reference, len(directions)) * [*map(sign_of, directions)]
     Y = _gains(front(log, directions, constraints, "hypervolume"), directions)
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
-    corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
-    volume = float(Hypervolume(ref_point=corner).compute(points)) + 0.0  # BoTorch's zero may be a negative one
-    return _ldexp(volume, int(exponents.sum()))
+    corner, points = (np.ldexp(part, -exponents) for part in (low, Y))
+    return _ldexp(volume_above(points, corner), int(exponents.sum()))
 
 
 def _reference(given: Sequence[float], k: int) -> np.ndarray:

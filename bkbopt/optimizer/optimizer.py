@@ -41,7 +41,7 @@ class Optimizer(Readings):
             anything the surrogate's kernel understands, a path, memmap or table that a `Pool` leaves where it is,
             or a `Pool`, as `Pool.product` makes one). A list of (low, high) tuples is a space.
         direction: "minimize" or "maximize".
-        directions: a direction for each of several objectives, in place of `direction`. Needs BoTorch.
+        directions: a direction for each of several objectives, in place of `direction`.
         constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
         seed: seed of all random numbers; None for a random one.
         n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used.
@@ -70,7 +70,6 @@ class Optimizer(Readings):
     Raises:
         ArgumentError: an option is out of range, or the space or pool is invalid.
         ArgumentTypeError: an option has the wrong type.
-        MissingPackageError: there are several objectives, and BoTorch is not installed.
         StateFileError: the storage is not a log, or is damaged.
         StorageError: the system does not give access to the storage.
         FileNotFoundError: the folder of the storage does not exist.

@@ -87,7 +87,6 @@ def test_a_known_noise_makes_a_value_less_surprising() -> None:
 
 
 def test_the_second_objective_has_residuals_of_its_own() -> None:
-    pytest.importorskip("botorch")
     opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize"] * 2, seed=0)
     xs = np.linspace(0.0, 1.0, 20)
     opt.tell([{"x": float(x)} for x in xs], [[float(x), float(x**2) + 3.0 * (i == 12)] for i, x in enumerate(xs)])

@@ -101,7 +101,6 @@ def test_held_columns_constraints_and_failures_are_as_in_memory(tmp_path: Path) 
 
 
 def test_several_objectives_are_as_in_memory(tmp_path: Path) -> None:
-    pytest.importorskip("botorch")
     out = []
     for opt in both(tmp_path, directions=["minimize", "maximize"], n_startup_trials=5):
         rows = []

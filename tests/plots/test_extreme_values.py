@@ -69,7 +69,6 @@ def test_a_report_of_extreme_values_is_written(tmp_path: Path) -> None:
 
 
 def test_the_front_and_the_rows_of_a_pool_are_drawn_with_extreme_values() -> None:
-    pytest.importorskip("botorch")
     two = bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0)
     two.tell([{"x0": 0.1}, {"x0": 0.9}], [[1e308, -1e308], [-1e308, 1e308]])
     plots.overview(two).canvas.draw()

@@ -11,7 +11,6 @@ import bkbopt as bo
 from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
-pytest.importorskip("botorch", reason="several objectives need BoTorch")
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -217,7 +217,6 @@ def test_a_pool_of_objects_has_calibration_and_no_slices(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_several_objectives_have_their_front_and_no_posterior(k: int, tmp_path: Path) -> None:
-    pytest.importorskip("botorch", reason="several objectives need BoTorch")
     aims = ["minimize", "maximize", "minimize"][:k]
     opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=aims, constraints=["heat"], seed=0)
     values = np.array([[1.0, 2.0, 0.0], [2.0, 3.0, 0.0], [3.0, 1.0, 1.0], [0.0, 9.0, 0.0]])[:, :k]
@@ -234,7 +233,6 @@ def test_several_objectives_have_their_front_and_no_posterior(k: int, tmp_path: 
 
 @pytest.mark.parametrize("n", [9, 25])
 def test_several_objectives_have_their_recommended_front_once_there_are_models(n: int, tmp_path: Path) -> None:
-    pytest.importorskip("botorch", reason="several objectives need BoTorch")
     opt, rng = (
         bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, directions=["minimize"] * 2, seed=0),
         np.random.default_rng(0),

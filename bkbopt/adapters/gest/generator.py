@@ -55,7 +55,6 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
     Raises:
         ArgumentError: the optimizer does not support a part of VOCS (a ValueError), or an option is out of range.
         ArgumentTypeError: an argument has the wrong type, or follows from VOCS.
-        MissingPackageError: there are several objectives, and BoTorch is not installed.
 
     Example:
         >>> from gest_api.vocs import VOCS

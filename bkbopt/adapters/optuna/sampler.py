@@ -45,7 +45,7 @@ class BKBSampler(BaseSampler):
     completion, and the running trials. A new sampler on an existing study, also in another process, makes the same
     suggestions as one that was used from the start.
 
-    - One or several objectives (several by optimistic hypervolume improvement, which needs BoTorch), and constraints
+    - One or several objectives (several by optimistic hypervolume improvement), and constraints
       set by `trial.set_constraint`, which some trials may lack.
     - All distributions, changing ranges, and parameters that exist in some trials only, in one model.
     - Running trials are pending. Proposals are published in the trial's system attributes, so that threads, processes

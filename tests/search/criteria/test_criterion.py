@@ -101,7 +101,6 @@ def test_slopes_under_constraints_are_those_of_automatic_differentiation(gain: C
 
 
 def test_slopes_of_several_objectives_are_those_of_automatic_differentiation() -> None:
-    pytest.importorskip("botorch")
     (one, X), (two, _), (limit, _) = (model(seed) for seed in range(3))
     F = torch.stack([one(X[:8])[0], two(X[:8])[0]], 1)
     improvement = Improvement.over(F, reference_of(F))

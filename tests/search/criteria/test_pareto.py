@@ -1,6 +1,6 @@
 """Pareto fronts against BoTorch's, and optimistic hypervolume improvement against volumes by hand."""
 
-import sys
+import math
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bkbopt.errors import MissingPackageError
-from bkbopt.search.criteria.pareto import Improvement, non_dominated, reference_of
+from bkbopt.search.criteria import pareto
+from bkbopt.search.criteria.pareto import Improvement, hypervolume, non_dominated, reference_of
 from tests.search.criteria import dense
 
 F = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # the reference is (-0.1, -0.1)
@@ -18,10 +18,10 @@ F = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # t
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_that_no_other_dominates_are_botorchs(seed: int) -> None:
-    pareto = pytest.importorskip("botorch.utils.multi_objective.pareto")
+    botorch = pytest.importorskip("botorch.utils.multi_objective.pareto")
     Y = np.random.default_rng(seed).integers(0, 5, size=(40, 3)).astype(float)  # with ties
     rows = non_dominated(Y)
-    assert sorted(rows) == pareto.is_non_dominated(torch.as_tensor(Y), deduplicate=False).nonzero()[:, 0].tolist()
+    assert sorted(rows) == botorch.is_non_dominated(torch.as_tensor(Y), deduplicate=False).nonzero()[:, 0].tolist()
     assert (np.diff(Y[rows, 0]) <= 0.0).all()
 
 
@@ -50,7 +50,6 @@ def test_no_rows_have_no_front() -> None:
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_scores_and_slopes_are_those_of_the_formula(k: int) -> None:
-    pytest.importorskip("botorch")
     rng = np.random.default_rng(k)
     known = torch.as_tensor(rng.standard_normal((30, k)))
     improvement = Improvement.over(known, reference_of(known))
@@ -65,7 +64,6 @@ def test_scores_and_slopes_are_those_of_the_formula(k: int) -> None:
 
 
 def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
-    pytest.importorskip("botorch")
     Y = torch.tensor([[1.0, 1.0], [2.0, 0.5]], dtype=torch.float64)
     # Of the rectangle above the reference, 1.1 x 1.1 or 2.1 x 0.6, less what the front dominates of it.
     added = [1.1**2 - (2 * 1.1 * 0.1 - 0.1**2), 2.1 * 0.6 - (1.1 * 0.1 + 0.1 * 0.6 - 0.1**2)]
@@ -74,7 +72,6 @@ def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
 
 
 def test_bounds_that_are_no_numbers_have_no_score() -> None:
-    pytest.importorskip("botorch")
     Y = torch.tensor([[torch.nan, 2.0], [2.0, torch.nan], [1.0, 1.0]], dtype=torch.float64)
     scores, slopes = Improvement.over(F, reference_of(F)).with_slopes(Y)
     assert scores.isnan().tolist() == [True, True, False]
@@ -82,15 +79,43 @@ def test_bounds_that_are_no_numbers_have_no_score() -> None:
 
 
 def test_dominated_points_score_by_their_distance_from_the_front() -> None:
-    pytest.importorskip("botorch")
     dominated = torch.tensor([[0.0, 0.9], [-0.05, 0.5], [-0.5, 0.5]], dtype=torch.float64)
     scores = Improvement.over(F, reference_of(F))(dominated)
     # The distances behind (0, 1) are 0, 0.05 and 0.5; the last one is another 0.4 below the reference.
     assert (scores[0] - scores[1:]).tolist() == pytest.approx([0.05, 0.9], rel=1e-12)
 
 
-def test_without_botorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "botorch.utils.multi_objective.box_decompositions.non_dominated"
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingPackageError, match=r'^botorch: .*pip install "bkbopt\[botorch\]"'):
-        Improvement.over(F, reference_of(F))
+@pytest.mark.parametrize(("k", "p"), [(1, 5), (2, 60), (3, 60), (4, 30), (5, 20)])
+def test_hypervolumes_are_botorchs(k: int, p: int) -> None:
+    botorch = pytest.importorskip("botorch.utils.multi_objective.hypervolume")
+    Y, reference = np.random.default_rng(k).standard_normal((p, k)), np.full(k, -1.0)
+    front = torch.as_tensor(Y[non_dominated(Y)])
+    expected = botorch.Hypervolume(ref_point=torch.as_tensor(reference)).compute(front)
+    # Sums of up to some hundred volumes in another order.
+    assert hypervolume(Y, reference) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("k", [5, 6])
+def test_the_volume_of_many_points_is_the_same_by_their_cells_and_by_what_each_adds(
+    k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Y, reference = np.abs(np.random.default_rng(k).standard_normal((45, k))), np.full(k, -0.1)
+    Y /= np.linalg.norm(Y, axis=1, keepdims=True)
+    by_parts = hypervolume(Y, reference)
+    monkeypatch.setattr(pareto, "FEW", 45)
+    # What each point adds is a difference of volumes of the same size.
+    assert by_parts == pytest.approx(hypervolume(Y, reference), rel=1e-12)
+
+
+def test_points_that_are_not_above_the_reference_add_no_volume() -> None:
+    Y = np.array([[1.0, 1.0], [9.0, 0.0], [9.0, -1.0]])
+    assert hypervolume(Y, np.zeros(2)) == 1.0
+    assert hypervolume(Y[1:], np.zeros(2)) == hypervolume(Y[:0], np.zeros(2)) == 0.0
+
+
+def test_a_front_of_two_hundred_points_of_three_objectives_is_not_thinned() -> None:
+    Y = np.abs(np.random.default_rng(0).standard_normal((200, 3)))
+    Y = torch.as_tensor(Y / np.linalg.norm(Y, axis=1, keepdims=True))
+    scores = Improvement.over(Y, reference_of(Y))(Y)
+    # A point of the front adds nothing; over 64 of these points another one would add 0.003.
+    assert scores.tolist() == [math.log(pareto.SMALLEST)] * 200
