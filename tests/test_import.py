@@ -200,3 +200,17 @@ import bkbopt, bkbopt.adapters
 print(json.dumps([name for name in {OPTIONAL!r} if name in sys.modules]))
 """)
     assert json.loads(line) == []
+
+
+def test_several_objectives_need_no_optional_package() -> None:
+    (line,) = run_python(f"""
+import sys
+sys.modules.update(dict.fromkeys({OPTIONAL!r}))
+import bkbopt as bo
+opt = bo.Optimizer({{"x": (0.0, 1.0)}}, directions=["minimize", "maximize"], n_startup_trials=3, seed=0)
+for _ in range(5):
+    trial = opt.ask()
+    opt.tell(trial, [trial.params["x"], trial.params["x"] ** 0.5])
+print(len(opt.best_trials), opt.hypervolume([1.0, 0.0]) > 0.0, len(opt.recommend_front()) > 0)
+""")
+    assert line.split() == ["5", "True", "True"]
