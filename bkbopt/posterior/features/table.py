@@ -16,18 +16,20 @@ class FeatureTable:
 
     def __init__(self, Z: Tensor, residual: Tensor) -> None:
         self._u, self._r = Z.shape
-        self._Z = Z
-        self._residual = residual
+        self._Z, self._residual = Z, residual
 
     @classmethod
     def of(cls, features: FeatureMap, X: Tensor) -> "FeatureTable":
         """The table of the points `X (u, d)`; computed in blocks, so that the kernel's temporaries stay small."""
-        Z, residual = X.new_empty(X.shape[0], features.size), X.new_empty(X.shape[0])
-        for i in range(0, X.shape[0], BLOCK):
-            block = X[i : i + BLOCK]
-            Z[i : i + BLOCK] = features(block)
-            residual[i : i + BLOCK] = features.residual(block, Z[i : i + BLOCK])
-        return cls(Z, residual)
+        u, r = X.shape[0], features.size
+        # With room from the start: otherwise the first point and the first feature that follow copy the whole table.
+        table = cls(X.new_empty(u + _room(u), r + _room(r)), X.new_empty(u + _room(u)))
+        table._u, table._r = u, r
+        for i in range(0, u, BLOCK):
+            block, Z = X[i : i + BLOCK], table.Z[i : i + BLOCK]
+            Z[:] = features(block)
+            table.residual[i : i + BLOCK] = features.residual(block, Z)
+        return table
 
     @property
     def Z(self) -> Tensor:
@@ -57,7 +59,7 @@ class FeatureTable:
     def add_row(self, z: Tensor, residual: Tensor) -> None:
         """Add a point with the features `z (r,)` and a scalar residual."""
         if self._u == self._Z.shape[0]:
-            self._grow(rows=max(16, self._u), columns=0)
+            self._grow(rows=_room(self._u), columns=0)
         self._Z[self._u, : self._r] = z
         self._residual[self._u] = residual
         self._u += 1
@@ -65,7 +67,7 @@ class FeatureTable:
     def add_column(self, c: Tensor) -> None:
         """Add a feature with the values `c (u,)`, and subtract c^2 from the residuals."""
         if self._r == self._Z.shape[1]:
-            self._grow(rows=0, columns=max(8, self._r // 4))
+            self._grow(rows=0, columns=_room(self._r))
         self._Z[: self._u, self._r] = c
         lost = torch.zeros_like(self._residual)
         lost[: self._u] = c * c
@@ -75,7 +77,12 @@ class FeatureTable:
 
     def _grow(self, rows: int, columns: int) -> None:
         u, r = self._Z.shape
-        Z = self._Z.new_zeros(u + rows, r + columns)
+        Z = self._Z.new_empty(u + rows, r + columns)
         Z[:u, :r] = self._Z
         self._Z = Z
-        self._residual = torch.cat([self._residual, self._residual.new_zeros(rows)])
+        self._residual = torch.cat([self._residual, self._residual.new_empty(rows)])
+
+
+def _room(n: int) -> int:
+    """How many points or features may follow n of them before the buffer grows: a fixed share, for amortised growth."""
+    return max(16, n // 4)
