@@ -56,48 +56,49 @@ def cells_of(F: Floats, reference: Floats) -> Cells:
 @compiled
 def _followed(F: Floats, reference: Floats) -> tuple[Floats, Floats, float]:
     """Local bounds, their points, and the dominated volume, after all rows of F in turn."""
-    k, dominated = len(reference), 0.0
-    low, points = np.empty((1, k)), np.full((1, k, k), np.inf)
+    k, c, dominated = len(reference), 1, 0.0
+    low, points, high = np.empty((64, k)), np.full((64, k, k), np.inf), np.empty(k)
     for j in range(k):
         low[0, j] = points[0, j, j] = reference[j]
     for y in F:
-        low, points, added = _with_point(low, points, y)
-        dominated += added
-    return low, points, dominated
+        i, old = 0, c  # bounds that y has not made come first
+        while i < old:
+            if not _is_above(y, low[i]):
+                i += 1
+                continue
+            above, of_points = low[i].copy(), points[i].copy()
+            _write_upper_corner(of_points, high)
+            dominated += np.prod(np.minimum(y, high) - above)
+            # The last old bound takes the place of this one, and the last new bound the place of that.
+            old, c = old - 1, c - 1
+            low[i], points[i] = low[old], points[old]
+            low[old], points[old] = low[c], points[c]
+            if c + k > len(low):
+                low, points = np.concatenate((low, low)), np.concatenate((points, points))
+            for j in range(k):
+                if _is_needed(of_points, y, j):
+                    low[c], points[c] = above, of_points
+                    low[c, j], points[c, j] = y[j], y
+                    c += 1
+    return low[:c], points[:c], dominated
 
 
 @compiled
-def _with_point(low: Floats, points: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """Local bounds and their points with another point `y (k,)`, and the volume of the boxes' parts below it."""
-    c, k = low.shape
-    splits = np.empty(c, np.bool_)
-    for i in range(c):
-        splits[i] = (y > low[i]).all()
-    most = c + (k - 1) * splits.sum()
-    new_low, new_points, high = np.empty((most, k)), np.empty((most, k, k)), np.empty(k)
-    n, volume = 0, 0.0
-    for i in range(c):
-        if not splits[i]:
-            new_low[n], new_points[n] = low[i], points[i]
-            n += 1
-            continue
-        _write_upper_corner(points[i], high)
-        volume += np.prod(np.minimum(y, high) - low[i])
-        for j in range(k):
-            if _is_needed(points[i], y, j):
-                new_low[n], new_points[n] = low[i], points[i]
-                new_low[n, j], new_points[n, j] = y[j], y
-                n += 1
-    return new_low[:n], new_points[:n], volume
+def _is_above(y: Floats, low: Floats) -> bool:
+    """Whether all coordinates of `y (k,)` are larger than those of a local bound (k,)."""
+    for j in range(len(y)):  # noqa: SIM110  numba has no `all` of a generator
+        if y[j] <= low[j]:
+            return False
+    return True
 
 
 @compiled
 def _is_needed(points: Floats, y: Floats, j: int) -> bool:
     """Whether a local bound with these points (k, k) and coordinate j of `y (k,)` is not above another local bound."""
-    needed = True
-    for other in range(len(y)):
-        needed = needed and (other == j or points[other, j] >= y[j])
-    return needed
+    for other in range(len(y)):  # noqa: SIM110
+        if other != j and points[other, j] < y[j]:
+            return False
+    return True
 
 
 @compiled

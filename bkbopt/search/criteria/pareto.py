@@ -25,11 +25,11 @@ from bkbopt.search.criteria.cells import cells_of
 __all__ = ["Improvement", "hypervolume", "non_dominated", "reference_of"]
 
 #: Largest number of points of the front by number of objectives, and for more objectives; a larger front is thinned
-#: evenly. The number of cells grows fast with both: at these numbers there are 260 to 800.
-MAX_FRONT, FEWEST = {2: 256, 3: 256, 4: 128, 5: 48, 6: 24, 7: 12, 8: 8}, 6
+#: evenly. The number of cells grows fast with both: at these numbers there are one or two thousand.
+MAX_FRONT, FEWEST = {2: 1024, 3: 1024, 4: 256, 5: 96, 6: 48, 7: 24, 8: 16}, 8
 
 #: Number of points of five and more objectives whose cells are kept for the volume that they dominate.
-FEW = 32
+FEW = 64
 
 #: Lower bound of the volume, below which the score depends on the distance from the front.
 SMALLEST = 1e-12
