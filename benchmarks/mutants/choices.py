@@ -69,6 +69,27 @@ CHOICES = (
         ("search/criteria/test_pareto.py",),
     ),
     Fault(
+        "a local bound loses its place before the new ones are written",
+        "search/criteria/cells.py",
+        "            low[old], points[old] = low[c], points[c]\n",
+        "",
+        ("search/criteria/test_cells.py",),
+    ),
+    Fault(
+        "ties with the points of a local bound make it redundant",
+        "search/criteria/cells.py",
+        "if other != j and points[other, j] < y[j]:",
+        "if other != j and points[other, j] <= y[j]:",
+        ("search/criteria/test_cells.py",),
+    ),
+    Fault(
+        "what neighbours of many points share counts twice",
+        "search/criteria/pareto.py",
+        "np.minimum(F[i + 1 :], F[i])",
+        "np.minimum(F[i + 2 :], F[i])",
+        ("search/criteria/test_pareto.py",),
+    ),
+    Fault(
         "greedy suggestions look at the mean alone",
         "search/criteria/expected.py",
         "in_batch_order(X, finished.mean, spreads, self._penalty(X))",
