@@ -186,9 +186,9 @@ class OnlineLearner(LearnerCore):
     # -- one row at a time, and whole streams -------------------------------------------------------------------------
 
     def learn_one(self, x: object, y: object) -> Self:
-        """Learn one row: an array `(d,)` or a dict of features, whose names at the first row fix the order.
+        """Learn one row: an array `(d,)`, or a dict or a series, whose names at the first row fix the order.
 
-        The errors are those of `fit`; a dict with other names is refused too.
+        The errors are those of `fit`; other names are refused too.
         """
         self._learn(as_row(x, self._names, self._dim, type(self).__name__), [y], names_of(x), None)
         return self

@@ -57,13 +57,25 @@ def within_floats(runs_user_code: Callable[[], bool]) -> Iterator[None]:
 
 
 def names_of(X: object) -> Names | None:
-    """The names of the features of a dict or data frame; None where the features have no names."""
+    """The names of the features of a dict, a data frame or one of its rows; None where the features have no names.
+
+    Raises:
+        ArgumentError: two features have the same name.
+    """
     if isinstance(X, Mapping):
         names = list(X)
     else:
-        columns = getattr(X, "columns", None)
-        names = [] if columns is None else list(columns)
-    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+        # A row of a frame is a series, whose index has the columns' names; lists have a method `index`.
+        columns = getattr(X, "columns", getattr(X, "index", None))
+        names = [] if columns is None or callable(columns) else list(columns)
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ArgumentError(
+            f"X: expected columns of different names, got {twice!r} twice; rename one, or pass an array."
+        )
+    return tuple(names)
 
 
 def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
@@ -99,9 +111,9 @@ def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
 
 
 def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
-    """One row, an array `(d,)` or a dict of features, as `(1, d)`; the errors are those of `as_rows`."""
+    """One row, an array `(d,)`, a dict or a row of a data frame, as `(1, d)`; the errors are those of `as_rows`."""
+    given = names_of(x)
     if isinstance(x, Mapping):
-        given = names_of(x)
         if given is None:
             raise ArgumentTypeError(f"x: expected a dict from names of features to numbers, got {x!r}.")
         if names is None and d is not None:
@@ -109,6 +121,9 @@ def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
         if names is not None:
             _check_names(given, names)
         x = [x[name] for name in names or given]
+    elif given is not None and names is not None:
+        _check_names(given, names)
+        x = x[list(names)]
     A = _as_float(x)
     if A.ndim != 1:
         raise ArgumentError(f"x: expected one row of shape (d,), got shape {A.shape}; use partial_fit for many rows.")

@@ -207,3 +207,25 @@ def test_columns_of_a_data_frame_may_change_places() -> None:
     np.testing.assert_array_equal(model.predict(frame[list(reversed(NAMES))]), model.predict(X))
     with pytest.raises(ArgumentError, match=r"\['age'\] are missing and \['shoe'\] are new"):
         model.predict(frame.rename(columns={"age": "shoe"}))
+
+
+def test_row_of_a_data_frame_is_read_by_its_names() -> None:
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    model, plain = KONS.paper(), KONS.paper()
+    for t in range(20):
+        row = frame.iloc[t]
+        model.learn_one(row if t % 2 == 0 else row[::-1], LABELS[t])
+        plain.learn_one(X[t], LABELS[t])
+    assert tuple(model.feature_names_in_) == NAMES
+    assert model.predict_one(frame.iloc[30][::-1]) == plain.predict_one(X[30])
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+    assert plain.predict_one(frame.iloc[30]) == plain.predict_one(X[30])
+    with pytest.raises(ArgumentError, match=r"\['age'\] are missing and \['shoe'\] are new"):
+        model.predict_one(frame.iloc[30].rename({"age": "shoe"}))
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    frame = pd.DataFrame(X, columns=["age", "height", "age"])
+    for call in (lambda: KONS().fit(frame, LABELS), lambda: KONS().learn_one(frame.iloc[0], "no")):
+        with pytest.raises(ArgumentError, match=r"^X: expected columns of different names, got 'age' twice"):
+            call()
