@@ -7,7 +7,6 @@
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -163,7 +162,15 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
     Raises:
         ArgumentError: not one for each row, missing values, or numbers that are not labels (not whole).
     """
-    return _checked_labels(_one_a_row(y, n), "y")
+    return _checked_labels(_one_a_row(_unmixed(y), n), "y")
+
+
+def _unmixed(labels: Any) -> Any:
+    """`labels`; a list of strings and others as objects, since NumPy would make strings of them all."""
+    if not isinstance(labels, list | tuple):
+        return labels
+    text = [isinstance(label, str) for label in labels]
+    return np.array(labels, dtype=object) if any(text) and not all(text) else labels
 
 
 def as_announced(classes: Any) -> npt.NDArray[Any]:
@@ -173,7 +180,7 @@ def as_announced(classes: Any) -> npt.NDArray[Any]:
         ArgumentError: not a sequence of at least one label, or what `as_labels` refuses.
     """
     try:
-        A = np.asarray(_from_tensor(classes))
+        A = np.asarray(_from_tensor(_unmixed(classes)))
     except ValueError:
         A = np.empty(0)
     if A.ndim != 1 or not len(A):
@@ -183,15 +190,16 @@ def as_announced(classes: Any) -> npt.NDArray[Any]:
 
 def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """`A`, if it can be labels; `name` is the argument that gave them."""
-    if A.dtype.kind == "f":
-        if not np.isfinite(A).all():
-            raise ArgumentError(f"{name}: expected labels, got NaN or infinity among them; drop such rows.")
-        if (np.floor(A) != A).any():
-            raise ArgumentError(f"{name}: Unknown label type: expected labels of classes, got continuous numbers.")
-    elif A.dtype.kind == "O" and any(v is None or (isinstance(v, float) and math.isnan(v)) for v in A):
-        raise ArgumentError(f"{name}: expected labels, got None or NaN among them; drop such rows.")
-    elif A.dtype.kind not in "biuUO":
+    if A.dtype.kind not in "biufUO":
         raise ArgumentTypeError(f"{name}: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
+    if A.dtype.kind == "O" and any(v is None for v in A):
+        raise ArgumentError(f"{name}: expected labels, got None or NaN among them; drop such rows.")
+    numbers = np.array([v for v in A if isinstance(v, float)]) if A.dtype.kind == "O" else A
+    if numbers.dtype.kind == "f":
+        if not np.isfinite(numbers).all():
+            raise ArgumentError(f"{name}: expected labels, got NaN or infinity among them; drop such rows.")
+        if (np.floor(numbers) != numbers).any():
+            raise ArgumentError(f"{name}: Unknown label type: expected labels of classes, got continuous numbers.")
     return A
 
 
@@ -199,7 +207,7 @@ def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], nam
     """The sorted classes: the `known` ones and those of new `labels`; `name` is the argument that gave the labels.
 
     Raises:
-        ArgumentError: strings among numbers, or more classes than `MOST_CLASSES`.
+        ArgumentError: labels that have no order, as strings among numbers, or more classes than `MOST_CLASSES`.
     """
     parts = [part for part in (known, labels) if part is not None]
     text = [part.dtype.kind == "U" for part in parts if part.dtype.kind != "O"]
@@ -208,7 +216,11 @@ def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], nam
     except TypeError:
         merged = None
     if merged is None:
-        raise ArgumentError(f"{name}: expected labels that can be compared, got numbers and strings together: {parts}.")
+        kinds = sorted({type(label).__name__ for part in parts for label in part.tolist()})
+        raise ArgumentError(
+            f"{name}: expected labels that can be compared with one another and with earlier ones, not numbers and "
+            f"strings together, got labels of type {' and '.join(kinds)}; make strings of all of them."
+        )
     if len(merged) > MOST_CLASSES:
         raise ArgumentError(
             f"{name}: expected at most {MOST_CLASSES} classes, got {len(merged)} labels; for numbers (Unknown label "

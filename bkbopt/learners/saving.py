@@ -126,7 +126,9 @@ def classes_from_state(classes: object, order: object, classifies: bool) -> Clas
         return Classes.none()
     if not isinstance(classes, list) or not classes or len(classes) > MOST_CLASSES:
         raise refused("the classes", "labels", repr(classes)[:80])
-    labels = as_labels(np.array(classes), len(classes))
+    array = np.array(classes)
+    # NumPy makes floats of whole numbers that no integer type holds together.
+    labels = as_labels(array if array.tolist() == classes else np.array(classes, dtype=object), len(classes))
     if merged_classes(None, labels).tolist() != classes:
         raise refused("the classes", "different labels in order", repr(classes)[:80])
     known = range(len(classes))

@@ -214,6 +214,13 @@ def test_labels_of_another_kind_are_refused(name: str, tmp_path: Path) -> None:
     assert file_of(model, tmp_path) == before
 
 
+def test_strings_among_numbers_are_refused_in_one_call_as_in_two() -> None:
+    with pytest.raises(ArgumentError, match=r"^y: .*got labels of type int and str; make strings"):
+        KONS().fit(X[:2], [1, "1"])
+    with pytest.raises(ArgumentError, match=r"^classes: .*got labels of type bool and str; make strings"):
+        KONS().partial_fit(X[:2], ["yes", "no"], classes=["yes", "no", True])
+
+
 @pytest.mark.parametrize("name", slow_but(SPOKESMEN, REGRESSIONS))
 @pytest.mark.parametrize("y", [["yes", "no"], [True, False], [None, 1.0], [{}, 1.0]])
 def test_labels_for_a_regression_are_refused(name: str, y: list[object], tmp_path: Path) -> None:
@@ -232,7 +239,11 @@ def test_invalid_labels_are_refused_in_advance(announced: object) -> None:
     assert not hasattr(model, "n_rounds_")
 
 
-@pytest.mark.parametrize("y", [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j]])
-def test_invalid_labels_are_refused(y: list[object]) -> None:
+@pytest.mark.parametrize(
+    "y",
+    [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j], np.array([0.5, 1], object), np.array([np.inf, 1], object)],
+    ids=str,
+)
+def test_invalid_labels_are_refused(y: object) -> None:
     with pytest.raises(ArgumentError, match=r"Unknown label type|expected labels|Complex data"):
         KONS.paper().fit(X[:2], y)

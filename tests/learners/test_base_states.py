@@ -184,6 +184,15 @@ def test_names_and_labels_are_saved(tmp_path: Path) -> None:
     assert loaded.predict_one(as_dict(X[0])) == model.predict_one(X[0])
 
 
+def test_whole_numbers_of_any_size_are_saved_as_labels(tmp_path: Path) -> None:
+    labels = np.where(LABELS == "yes", np.uint64(2**63 + 1), np.uint64(3))
+    model = KONS.paper().fit(X, labels)
+    model.save(tmp_path / "learner")
+    loaded = KONS.load(tmp_path / "learner")
+    assert loaded.classes_.tolist() == [3, 2**63 + 1]
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def test_kernel_of_the_package_is_saved(tmp_path: Path) -> None:
     from bkbopt.kernels import matern52
 
