@@ -328,9 +328,9 @@ class Arms(ABC):
             )
         return rows[0] if rows else None
 
-    def _checked_row(self, row: Any) -> int:
+    def _checked_row(self, row: Any, argument: str = "index") -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
-            raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
+            raise ArgumentError(f"{argument}: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
         return int(row)
 
 

@@ -299,7 +299,7 @@ class EncodedPool(Arms):
         if self._labels is not None and (not isinstance(label, int) or all(isinstance(v, int) for v in self._labels)):
             few = ", ".join(map(repr, self._labels[:5]))
             raise ArgumentError(f"rows: expected labels of the pool's rows ({few}, ...), got {label!r}.")
-        return self._checked_row(label)
+        return self._checked_row(label, "rows")
 
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """See `Arms`."""

@@ -290,7 +290,7 @@ class ProductPool(Arms):
 
     def _row_named(self, label: Any) -> int:
         if not isinstance(label, tuple | list):
-            return self._checked_row(label)
+            return self._checked_row(label, "rows")
         row = self._row_labelled(label) if len(label) == len(self.parts) else None
         if row is None:
             names = ", ".join(part.name for part in self.parts)

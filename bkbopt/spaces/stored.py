@@ -235,7 +235,7 @@ class StoredPool(Arms):
             return row
         if has_labels and (not isinstance(label, int) or isinstance(self.label(0), int)):
             raise ArgumentError(f"rows: expected labels of the pool's rows ({self.label(0)!r}, ...), got {label!r}.")
-        return self._checked_row(label)
+        return self._checked_row(label, "rows")
 
 
 def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
