@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -50,6 +51,8 @@ MOST_BOUNDS = 20
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool.
 
+    With a kernel, tuples of anything but numbers are objects of a pool.
+
     The pool of a log is already encoded.
 
     Raises:
@@ -60,9 +63,7 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
         return Problem(pool=given)
     if isinstance(given, Pool) or is_stored(given):
         return Problem(pool=encoded_pool(as_pool(given), scale=fit, has_kernel=has_kernel))
-    pairs = (
-        isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
-    )
+    pairs = _are_pairs(given) and not (has_kernel and not all(isinstance(end, Real) for pair in given for end in pair))
     if isinstance(given, Space | Mapping) or pairs:
         return Problem(space=Space.parse(list(given) if pairs else given))
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
@@ -76,6 +77,12 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
         "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame, a list of "
         f"arms, or a path, an Arrow table or a Dask collection, got {type(given).__name__}."
     )
+
+
+def _are_pairs(given: Any) -> bool:
+    if not isinstance(given, list | tuple) or not given:
+        return False
+    return all(isinstance(pair, tuple) and len(pair) == 2 for pair in given)
 
 
 def _may_be_bounds(given: Any) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError
 from bkbopt.spaces import parsing
 from tests.optimizer.spaces_to_ask import FRAME, TREE, active, optimizer, run, tree
 
@@ -179,3 +179,15 @@ def test_arms_that_are_numbers_of_rows_and_labels_are_told_apart() -> None:
         opt.tell_rows([3], [1.0])
     array = optimizer(FRAME[["dose"]].to_numpy())
     assert [t.index for t in array.tell_rows(np.array([3, 5]), [1.0, 2.0])] == [3, 5]
+    with pytest.raises(ArgumentError, match="rows: expected a row number from 0 to 29, got -1"):
+        array.tell_rows([3, -1], [1.0, 2.0])
+    assert len(array.trials) == 2
+
+
+def test_pairs_of_anything_but_numbers_are_arms_if_there_is_a_kernel_for_them() -> None:
+    bonds = [("C", "N"), ("C", "O"), ("N", 7)]
+    opt = optimizer(bonds, surrogate=bo.BKB(kernel=lambda A, B: np.array([[float(a == b) for b in B] for a in A])))
+    run(opt, 4, lambda p: float(p["arm"] == ("C", "O")))
+    assert {trial.params["arm"] for trial in opt.trials} <= set(bonds)
+    with pytest.raises(ArgumentTypeError, match="low: expected a number, got 'C'"):
+        optimizer(bonds)
