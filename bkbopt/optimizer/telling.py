@@ -303,6 +303,10 @@ def _known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]
                 f"{numbers[known & missing.any(1)][0].tolist()}."
             )
         numbers[~known] = 0.0
+    infinite = np.isinf(np.atleast_1d(numbers))
+    if infinite.any():
+        i = infinite.nonzero()[0][0]
+        raise ArgumentError(f"std: expected finite numbers, got inf at position {i}; pass None where it is unknown.")
     stds, _ = _matrix("std", numbers, n, k, False)
     assert stds is not None
     if bool((stds < 0.0).any()):

@@ -181,6 +181,14 @@ def test_exact_values_may_be_told_and_noise_of_zero_is_allowed() -> None:
     assert opt.recommend().params["x"] == pytest.approx(0.3, abs=0.1)
 
 
+def test_infinite_std_is_refused_whatever_becomes_of_values() -> None:
+    opt = optimizer({"x": (0.0, 1.0)})
+    for invalid in ("raise", "fail", "skip"):
+        with pytest.raises(ArgumentError, match=r"^std: expected finite numbers, got inf at position 1"):
+            opt.tell([{"x": 0.5}, {"x": 0.6}], [1.0, 2.0], std=[0.1, math.inf], invalid=invalid)
+    assert not opt.trials
+
+
 def test_known_noise_is_refused_where_the_model_cannot_use_it() -> None:
     opt = optimizer(surrogate="pkawv")
     with pytest.raises(ArgumentError, match="std: an online learner gives all values the same weight"):
