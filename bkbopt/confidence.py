@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bkbopt._support.checks import check_number
-from bkbopt.errors import ArgumentError
+from bkbopt._support.checks import check_count, check_number
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
     "Batch",
@@ -287,7 +287,9 @@ class Batch:
     leverage_budget: float = 2.0
 
     def __post_init__(self) -> None:
-        """Check the budget."""
+        """Check the schedule and the budget."""
+        if not isinstance(self.inner, Confidence) or isinstance(self.inner, type):
+            raise ArgumentTypeError(f"inner: expected a schedule such as Constant(2.0), got {self.inner!r}.")
         check_number("leverage_budget", self.leverage_budget, 1.0, "a number >= 1")
 
     def __call__(self, context: ScheduleContext) -> float:
@@ -306,7 +308,7 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
         epsilon: accuracy in (0, 1).
 
     Raises:
-        ArgumentError: delta or epsilon is not strictly between 0 and 1.
+        ArgumentError: delta or epsilon is not strictly between 0 and 1, or no evaluation is planned.
 
     Example:
         >>> from bkbopt.confidence import theorem1_qbar
@@ -315,6 +317,7 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
     """
     _check_probability("delta", delta)
     _check_probability("epsilon", epsilon)
+    check_count("horizon", horizon)
     alpha = (1.0 + epsilon) / (1.0 - epsilon)
     return 6.0 * alpha * math.log(4.0 * horizon / delta) / epsilon**2
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,11 +237,18 @@ def test_chowdhurys_accuracy_outside_of_zero_to_one_is_refused(value: float) -> 
         (lambda: Theorem2(norm_bound=-5.0), r"^norm_bound: expected a number >= 0"),
         (lambda: Chowdhury(noise_std=-1.0), r"^noise_std: expected a number >= 0"),
         (lambda: Batch(Constant(1.0), 0.5), r"^leverage_budget: expected a number >= 1"),
+        (lambda: theorem1_qbar(-1), r"^horizon: expected a whole number >= 1, got -1"),
     ],
 )
 def test_numbers_that_would_turn_or_narrow_the_bound_are_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize("bad", [2.0, None, Srinivas])
+def test_batch_refuses_what_is_no_schedule(bad: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^inner: expected a schedule such as Constant\(2\.0\), got"):
+        Batch(bad)
 
 
 def test_as_confidence_takes_none_numbers_and_schedules() -> None:
