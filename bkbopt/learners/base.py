@@ -23,7 +23,7 @@ from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.classes import Classes
 from bkbopt.learners.core import LearnerCore
-from bkbopt.learners.interop import join, tags
+from bkbopt.learners.interop import join, method_for_labels, tags
 from bkbopt.learners.learner_states import learner_from_state, learner_to_state
 from bkbopt.learners.losses import Array, get_loss
 from bkbopt.learners.probabilities import logistic, softmax
@@ -135,26 +135,24 @@ class OnlineLearner(LearnerCore):
         raw = self._predicted(X)
         return self._classes.predicted(raw) if self._classifies else raw
 
-    @property
-    def decision_function(self) -> Any:
-        """For classification: (X (n, d)) -> margins `(n,)`, positive where `classes_[1]` is predicted.
+    @method_for_labels
+    def decision_function(self, X: object) -> Array:
+        """For classification: margins `(n,)` of the rows `X (n, d)`, positive where `classes_[1]` is predicted.
 
         With more than two classes `(n, K)`, in the order of `classes_`, and the largest is predicted; minus infinity
-        where no row of the class was learnt.
+        where no row of the class was learnt. The errors are those of `predict`.
         """
-        self._need_classification("decision_function")
-        return lambda X: self._decisions(self._predicted(X))
+        return self._decisions(self._predicted(X))
 
-    @property
-    def predict_proba(self) -> Any:
-        """For classification: (X (n, d)) -> probabilities `(n, K)` in the order of `classes_`.
+    @method_for_labels
+    def predict_proba(self, X: object) -> Array:
+        """For classification: probabilities `(n, K)` of the rows `X (n, d)` in the order of `classes_`.
 
         The logistic loss has probabilities of its own. Margins of the other losses are calibrated on predictions of the
         last thousand rows made before learning them (see `probabilities.py`); the most probable class is the one that
-        `predict` returns.
+        `predict` returns. The errors are those of `predict`.
         """
-        self._need_classification("predict_proba")
-        return lambda X: self._probabilities(self._predicted(X))
+        return self._probabilities(self._predicted(X))
 
     def _need_classification(self, name: str) -> None:
         loss = get_loss(self.loss) if self._dim is None else self._loss

@@ -14,6 +14,7 @@ rows of many classes are passed to one learner a class (`several.py`); predictio
 import contextlib
 import copy
 import dataclasses
+import inspect
 from abc import ABCMeta, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -26,7 +27,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.classes import Classes
 from bkbopt.learners.gram import Gram, as_gram, is_scale
 from bkbopt.learners.hypothesis import Hypothesis
-from bkbopt.learners.interop import join, not_ready
+from bkbopt.learners.interop import join, method_for_labels, not_ready
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.probabilities import Recent
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
@@ -130,6 +131,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
         def __getattr__(self, name: str) -> Any:
             """What is computed from rows is no attribute before the first row, as scikit-learn has it."""
+            if isinstance(inspect.getattr_static(type(self), name, None), method_for_labels):
+                self._need_classification(name)
             if name.startswith("__") or "n_features_in_" in vars(self):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise AttributeError(str(not_ready(type(self).__name__)))

@@ -3,11 +3,27 @@
 import functools
 import sys
 import warnings
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from bkbopt.errors import NotReadyError
 
-__all__ = ["join", "not_ready", "tags", "warn_of_column"]
+__all__ = ["join", "method_for_labels", "not_ready", "tags", "warn_of_column"]
+
+
+class method_for_labels:  # noqa: N801  # a decorator
+    """A method that a regression does not have: scikit-learn's tools ask for it by `hasattr`, and use its name."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, learner: Any, owner: type | None = None) -> Callable[..., Any]:
+        """The method, bound to a learner of labels; for another one an `AttributeError`."""
+        if learner is None:
+            return self._method
+        learner._need_classification(self._method.__name__)
+        return MethodType(self._method, learner)
 
 
 @functools.cache

@@ -81,6 +81,22 @@ def test_grid_search_and_pipelines_take_learners() -> None:
     assert search.best_score_ > 0.8
 
 
+def test_scores_of_scikit_learn_take_margins_and_probabilities() -> None:
+    from sklearn.ensemble import StackingClassifier
+    from sklearn.metrics import log_loss, roc_auc_score
+    from sklearn.model_selection import cross_val_score
+
+    model = KONS().fit(X, LABELS)
+    all_rows = [(np.arange(N), np.arange(N))]
+    for scoring, expected in (
+        ("roc_auc", roc_auc_score(LABELS, model.decision_function(X))),
+        ("neg_log_loss", -log_loss(LABELS, model.predict_proba(X))),
+    ):
+        scores = cross_val_score(KONS(), X, LABELS, scoring=scoring, cv=all_rows)
+        assert scores[0] == pytest.approx(expected, rel=1e-12)
+    assert StackingClassifier([("kons", KONS())], cv=2).fit(X, LABELS).score(X, LABELS) > 0.8
+
+
 def test_unknown_parameter_is_refused_and_none_is_set() -> None:
     model = KONS.paper()
     with pytest.raises(ArgumentError, match="lam: expected one of the parameters kernel, lengthscale"):
@@ -105,6 +121,9 @@ def test_regressions_have_no_decision_function() -> None:
     assert not hasattr(KernelAWV.paper(), "decision_function")
     assert hasattr(KONS.paper(), "decision_function")
     assert not hasattr(KONS.paper(loss="squared"), "decision_function")
+    for model in (KernelAWV(), KernelAWV().fit(X, NUMBERS)):
+        with pytest.raises(AttributeError, match="predict_proba: KernelAWV with the squared loss is a regression"):
+            model.predict_proba(X)
 
 
 # -- three ways, one result ------------------------------------------------------------------------------------------
