@@ -86,7 +86,7 @@ def test_soful_thompson_draws_have_the_covariance_of_the_ellipsoid() -> None:
 
 
 def test_estimate_is_refused_before_the_first_arm_and_the_radius_is_that_of_the_prior() -> None:
-    with pytest.raises(NotReadyError, match="SOFUL: expected at least one learnt row first"):
+    with pytest.raises(NotReadyError, match="SOFUL: expected arms first; call select, bounds or learn_one"):
         _ = SOFUL(3).theta_
     bandit = SOFUL(3, lam=0.25, norm=2.0, noise_std=0.1, delta=0.05)
     assert bandit.radius_ == pytest.approx(0.1 * math.sqrt(2.0 * math.log(20.0)) + 2.0 * 0.5)
