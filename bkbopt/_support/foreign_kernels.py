@@ -117,7 +117,9 @@ class CallableKernel:
     _ways: list[Way] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """See `Kernel`."""
+        """See `Kernel`; without points the callable is not asked, since a nested list of no rows has no columns."""
+        if not len(X1) or not len(X2):
+            return X1.new_zeros(len(X1), len(X2))
         return _checked(self.function(*self._passed(X1, X2)), (len(X1), len(X2)), X1)
 
     def diag(self, X: Tensor) -> Tensor:

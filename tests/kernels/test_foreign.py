@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP
+from bkbopt import BKB, ExactGP, LearnerSurrogate
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.kernels import (
     CallableKernel,
@@ -137,6 +137,19 @@ def test_callable_may_return_float32_or_nested_lists() -> None:
         torch.testing.assert_close(kernel(X, X), expected, rtol=0.0, atol=1e-7)
         assert kernel(X, X).dtype == torch.float64
         torch.testing.assert_close(kernel.diag(X), torch.ones(70, dtype=torch.float64), rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("learner", ["krr", "kernel-awv"])
+def test_callable_that_makes_lists_is_not_asked_for_a_matrix_of_no_points(learner: str) -> None:
+    def rows(A: Tensor, B: Tensor) -> np.ndarray:
+        return np.array([[float(numpy_rbf(a[None], b[None])[0, 0]) for b in B] for a in A])
+
+    kernel, X = CallableKernel(rows), random_points(5)
+    assert (kernel(X[:0], X).shape, kernel(X, X[:0]).shape) == ((0, 5), (5, 0))
+    a, b = (LearnerSurrogate(f, 0.1, learner=learner) for f in (rows, numpy_rbf))
+    for model in (a, b):
+        model.observe(X, X[:, 0])
+    torch.testing.assert_close(a.posterior(X).mean, b.posterior(X).mean, rtol=1e-12, atol=1e-12)
 
 
 def test_callables_own_diag_is_used() -> None:
