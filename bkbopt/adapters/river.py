@@ -27,18 +27,20 @@ class _Stream:
         self.means: dict[Hashable, float] = {}
 
     def row(self, x: Row) -> Row:
-        """The features of the first row, with means for those that are missing."""
+        """The features of the first row, in one order, with means for those that are missing."""
         if not self.n:
             # In an order of its own: random features belong to the columns in theirs.
             return {name: x[name] for name in sorted(x, key=str)}
-        if x.keys() == self.means.keys():
-            return x
         return {name: x.get(name, mean) for name, mean in self.means.items()}
+
+    def numbers(self, x: Row) -> list[Any]:
+        """The same without names, which in river need not be strings, while those of a learner do."""
+        return list(self.row(x).values())
 
     def learn(self, x: Row, y: object) -> None:
         """Learn one row; a refused one changes nothing."""
         row = self.row(x)
-        self.learner.learn_one(row, y)
+        self.learner.learn_one(list(row.values()), y)
         self.n += 1
         old = self.means
         self.means = {name: (m := old.get(name, 0.0)) + (float(v) - m) / self.n for name, v in row.items()}
@@ -90,11 +92,11 @@ class RiverClassifier(_Wrapped, base.Classifier):
 
     def predict_one(self, x: Row, **kwargs: Any) -> Any:
         """The predicted label; None before the first row."""
-        return self._stream.learner.predict_one(self._stream.row(x)) if self._stream.n else None
+        return self._stream.learner.predict_one(self._stream.numbers(x)) if self._stream.n else None
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen; no label before the first row."""
-        return self._stream.learner.predict_proba_one(self._stream.row(x)) if self._stream.n else {}
+        return self._stream.learner.predict_proba_one(self._stream.numbers(x)) if self._stream.n else {}
 
 
 class RiverRegressor(_Wrapped, base.Regressor):
@@ -123,4 +125,4 @@ class RiverRegressor(_Wrapped, base.Regressor):
 
     def predict_one(self, x: Row) -> float:
         """The predicted number; 0 before the first row."""
-        return float(self._stream.learner.predict_one(self._stream.row(x))) if self._stream.n else 0.0
+        return float(self._stream.learner.predict_one(self._stream.numbers(x))) if self._stream.n else 0.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("river")
-from river import checks, compose, datasets, evaluate, metrics, preprocessing
+from river import checks, compose, datasets, evaluate, metrics, preprocessing, stream
 
 from bkbopt.adapters.river import RiverClassifier, RiverRegressor
 from bkbopt.errors import ArgumentTypeError
@@ -93,6 +93,17 @@ def test_missing_features_are_taken_for_their_means_and_new_ones_ignored() -> No
     full = model.predict_one({"a": 4.0, "b": mean})
     assert model.predict_one({"a": 4.0}) == pytest.approx(full, rel=1e-12)  # the mean is a running one
     assert model.predict_one({"a": 4.0, "b": mean, "new": 9.0}) == full
+
+
+def test_names_may_be_of_any_type_as_those_of_rivers_streams_of_arrays() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    numbered, named = RiverClassifier(KONS()), RiverClassifier(KONS())
+    for x, y in stream.iter_array(X, X[:, 0] > 0.0):
+        letters = dict(zip("abc", x.values(), strict=True))
+        assert numbered.predict_one(x) == named.predict_one(letters)
+        numbered.learn_one(x, y)
+        named.learn_one(letters, y)
+    assert numbered.predict_proba_one({2: 0.0, 0: 3.0}) == named.predict_proba_one({"a": 3.0, "c": 0.0})
 
 
 def test_learner_that_was_given_is_not_changed() -> None:
