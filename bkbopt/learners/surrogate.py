@@ -63,7 +63,8 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
         noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
         learner: "pkawv", "kernel-awv", "krr", "kons", "sketched-kons", "prosnkons", "forks", "skegd", "nogd", "kogd" or
-            "bogd"; or a learner of `bkbopt.learners` without data, whose non-default parameters are kept.
+            "bogd"; or a learner of `bkbopt.learners` without data, whose non-default parameters are kept (but for
+            `scale` and `seed`, since the rows are scaled already, and this class has a seed).
         settings: further parameters of the learner, in units where values lie in [-1, 1] and k(x, x) <= 1.
         seed: of the learner's random numbers.
         device: torch device of all tensors; the learner itself runs on the processor.
