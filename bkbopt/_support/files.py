@@ -123,6 +123,11 @@ def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
     with open(path, "rb") as file:
         content = file.read()
     name = os.fspath(path)
+    if content.startswith(b"SQLite format 3"):
+        raise StateFileError(
+            f"{name}: expected a saved state of kind {kind!r}, got an SQLite file; load a log of trials with "
+            "bkbopt.Optimizer."
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if _STATE_MEMBER not in archive.namelist():

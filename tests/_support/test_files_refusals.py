@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from bkbopt import Optimizer
 from bkbopt._support import files as storage
 from bkbopt.errors import StateFileError
 from tests._support.state_files import STATE, saved, signature
@@ -96,6 +97,12 @@ def test_load_refuses_a_foreign_header(tmp_path: Path, document: bytes) -> None:
 def test_load_refuses_another_kind(tmp_path: Path) -> None:
     with pytest.raises(StateFileError, match="of kind 'optimizer', got one of kind 'test'"):
         storage.load(saved(tmp_path), kind="optimizer")
+
+
+def test_load_says_what_a_log_of_trials_is_loaded_with(tmp_path: Path) -> None:
+    Optimizer({"x": (0.0, 1.0)}, storage=tmp_path / "runs.db", seed=0).ask()
+    with pytest.raises(StateFileError, match=r"of kind 'learner', got an SQLite file; .* with bkbopt\.Optimizer"):
+        storage.load(tmp_path / "runs.db", kind="learner")
 
 
 def test_load_refuses_a_newer_format_before_it_reads_any_array(tmp_path: Path) -> None:
