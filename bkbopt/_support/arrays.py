@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ __all__ = [
     "as_values",
     "check_noise",
     "check_projection",
+    "without_mask",
 ]
 
 #: Noise variance before the first fit, on standardised values.
@@ -92,7 +94,7 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
             raise ArgumentTypeError(f"{name}: expected real numbers, got a tensor of dtype {value.dtype}.")
         return value.to(dtype=torch.float64, device=device)
     try:
-        array = np.asarray(value)
+        array = np.asarray(without_mask(value))
     except ValueError:
         raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None
     if array.dtype == object and isinstance(value, Sequence) and any(v is None for v in value):
@@ -101,6 +103,19 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
         raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
     # A copy: read-only and Fortran-ordered arrays are accepted, and memory is not shared with the caller.
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device)
+
+
+def without_mask(values: Any) -> Any:
+    """`values`; a masked array with NaN, or None among other things than numbers, in place of what is masked.
+
+    `np.asarray` would return the numbers below the mask, which are no data.
+    """
+    if not np.ma.is_masked(values):
+        return values
+    numbers = values.dtype.kind in "iuf"
+    out = np.array(values, dtype=np.float64 if numbers else object)
+    out[np.ma.getmaskarray(values)] = np.nan if numbers else None
+    return out
 
 
 def check_projection(residual: float, prior: float) -> None:

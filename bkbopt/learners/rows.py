@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bkbopt._support.arrays import without_mask
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
@@ -233,7 +234,7 @@ def _one_a_row(y: Any, n: int) -> npt.NDArray[Any]:
     if y is None:
         raise ArgumentError("y: requires y to be passed, but the target y is None.")
     try:
-        A = np.asarray(_from_tensor(y))
+        A = np.asarray(without_mask(_from_tensor(y)))
     except ValueError:
         raise ArgumentError("y should be a 1d array, got rows of different lengths.") from None
     if A.ndim == 2 and A.shape[1] == 1:
@@ -265,7 +266,7 @@ def _as_float(X: Any) -> Array:
     if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
         raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
     try:
-        A = np.asarray(X)
+        A = np.asarray(without_mask(X))
         if A.dtype.kind == "c":
             raise ArgumentError("X: expected real numbers. Complex data not supported.")
         if A.dtype.kind not in "biufOUS":

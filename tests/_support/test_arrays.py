@@ -89,6 +89,15 @@ def test_read_only_arrays_are_taken_and_memory_is_not_shared() -> None:
     assert X[0, 0] == 0.0
 
 
+def test_masked_numbers_are_missing_ones_and_an_empty_mask_changes_nothing() -> None:
+    y = np.array([1, 2, 3])
+    assert as_values(np.ma.array(y, mask=[False, False, False])).tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ArgumentError, match="y: expected finite values, got nan at position 1"):
+        as_values(np.ma.array(y, mask=[False, True, False]))
+    with pytest.raises(ArgumentError, match=r"X: expected finite values, got \[nan, 1\.0\] in row 2"):
+        as_points(np.ma.array(np.ones((4, 2)), mask=[[0, 0], [0, 0], [1, 0], [0, 1]]), 2)
+
+
 def test_one_point_may_be_a_row_where_the_dimension_is_known() -> None:
     assert as_points([1.0, 2.0], 2).shape == (1, 2)
     assert as_values(3.0).tolist() == [3.0]

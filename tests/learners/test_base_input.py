@@ -63,6 +63,16 @@ def test_bad_row_among_good_ones_is_refused_before_any_is_learnt(base: Factory, 
     assert set(vars(fresh)) == set(fresh.get_params())
 
 
+def test_masked_rows_and_targets_are_missing_ones(base: Factory, tmp_path: Path) -> None:
+    model, y = told(base, 60), targets(base)
+    before = file_of(model, tmp_path)
+    with pytest.raises(ArgumentError, match="X: expected finite values, got NaN or infinity in row 1"):
+        model.partial_fit(np.ma.array(X[:3], mask=[[0, 0, 0], [0, 0, 1], [0, 0, 0]]), y[:3])
+    with pytest.raises(ArgumentError, match=r"y: expected (finite values, got nan|labels, got None or NaN)"):
+        model.partial_fit(X[:3], np.ma.array(y[:3], mask=[0, 1, 0]))
+    assert file_of(model, tmp_path) == before
+
+
 def test_targets_that_do_not_fit_are_refused(base: Factory, tmp_path: Path) -> None:
     model, y = told(base, 60), targets(base)
     before = file_of(model, tmp_path)
