@@ -1,7 +1,6 @@
 """Argument checks shared by all surrogates."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -97,8 +96,10 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
         array = np.asarray(without_mask(value))
     except ValueError:
         raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None
-    if array.dtype == object and isinstance(value, Sequence) and any(v is None for v in value):
-        raise ArgumentTypeError(f"{name}: expected real numbers, got None among them.")
+    other = [v for v in array.flat if not isinstance(v, int | float)] if array.dtype == object and array.ndim else []
+    if other:
+        kind = "None" if other[0] is None else type(other[0]).__name__
+        raise ArgumentTypeError(f"{name}: expected real numbers, got {kind} among them; convert all to floats.")
     if array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
     # A copy: read-only and Fortran-ordered arrays are accepted, and memory is not shared with the caller.

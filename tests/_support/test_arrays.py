@@ -133,6 +133,12 @@ def test_values_other_than_real_numbers_are_refused(value: object) -> None:
         as_points([value] if isinstance(value, list) else value, None)
 
 
+@pytest.mark.parametrize(("value", "kind"), [(decimal.Decimal("0.5"), "Decimal"), (None, "None"), (pd.NA, "NAType")])
+def test_what_is_no_number_is_named(value: object, kind: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"^y: expected real numbers, got {kind} among them; convert all"):
+        as_values([1.0, value])
+
+
 @pytest.mark.parametrize(
     ("y", "n", "message"),
     [
