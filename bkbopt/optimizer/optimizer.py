@@ -194,6 +194,8 @@ class Optimizer(Readings):
     def set_pool(self, pool: Any) -> None:
         """Replace the arms of a pool; arms may be removed and added, and all observations are kept.
 
+        An earlier trial keeps the `index` of its row in the earlier pool; labels by an `id_column` hold in both pools.
+
         Raises:
             ArgumentError: the optimizer has a space, or the pool is invalid (see the constructor); nothing changes.
         """

@@ -37,7 +37,7 @@ class Trial:
     Attributes:
         id: number of the trial, from 0 on.
         params: the active parameters by name; for a queued trial the given ones.
-        index: row of the pool; None for a search space.
+        index: row of the pool in which the trial was asked for or told, also after `set_pool`; None for a search space.
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
         values: one for each objective, in the user's units and directions; empty if there are none.
         constraints: values of the outcome constraints by name; feasible if all are <= 0.

@@ -105,6 +105,18 @@ def test_names_are_in_the_file_and_stay_when_the_pool_changes(tmp_path: Path) ->
     assert [trial.label for trial in copy.trials] == [trial.label for trial in later.trials]
 
 
+def test_trials_keep_the_rows_that_they_had_in_an_earlier_pool(tmp_path: Path) -> None:
+    rows = FRAME[["u", "v"]].to_numpy()
+    opt = optimizer(rows, storage=tmp_path / "log.db")
+    told, running = opt.ask(), opt.ask()
+    opt.tell(told, 1.0)
+    opt.set_pool(rows[::-1].copy())
+    opt.tell(running, 2.0)
+    for now in (opt, bo.Optimizer.open(tmp_path / "log.db")):
+        assert [trial.index for trial in now.trials] == [told.index, running.index]
+        assert now.recommend().index in {len(rows) - 1 - told.index, len(rows) - 1 - running.index}
+
+
 @pytest.mark.parametrize(
     ("pool", "text"),
     [
