@@ -254,7 +254,7 @@ class Readings(Trust):
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return self.predict_encoded(self._encoded(params), averaged=averaged)
+        return self.predict_encoded(self.encode(params), averaged=averaged)
 
     @locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -271,7 +271,7 @@ class Readings(Trust):
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return predictions.constraints(self._core.followed("predict_constraints"), self._encoded(params)[:])
+        return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params)[:])
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
@@ -284,24 +284,21 @@ class Readings(Trust):
             NotReadyError: there is no value yet of the objective, or of some constraint.
             ArgumentError: parameters outside of the space.
         """
-        return self.feasibility_encoded(self._encoded(params))
+        return self.feasibility_encoded(self.encode(params))
 
     @locked
     def feasibility_encoded(self, X: Tensor) -> np.ndarray:
         """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
         return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
 
-    def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
+    @locked
+    def encode(self, params: Iterable[Params] | Params) -> Tensor:
+        """A point or several, or a data frame, as encoded points `X (n, d)`, the inputs of the surrogates."""
         if is_table(params):
             params = rows_of(params, self._core.conversion.without_gaps)
         is_one = isinstance(params, Mapping) or hasattr(params, "iloc")  # a row of a data frame is no list of points
         points: Any = list(params) if isinstance(params, Iterable) and not is_one else [params]
-        return self.encode(points)
-
-    @locked
-    def encode(self, params: Sequence[Params]) -> Tensor:
-        """Parameters as encoded points `X (n, d)`, the inputs of the surrogates."""
-        return self._core.update().history.encode(self._core.conversion.points(params))
+        return self._core.update().history.encode(self._core.conversion.points(points))
 
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:

@@ -92,6 +92,15 @@ def test_a_single_point_may_be_a_dict() -> None:
     assert alone == pytest.approx(among, rel=1e-9)
 
 
+def test_points_are_encoded_from_all_that_can_be_predicted() -> None:
+    opt = bo.Optimizer(BOX, seed=0)
+    one, two = {"x": 0.25, "y": 0.5}, {"x": 0.75, "y": 0.0}
+    expected = torch.tensor([[0.25, 0.5], [0.75, 0.0]], dtype=torch.float64)
+    assert torch.equal(opt.encode(one), expected[:1])
+    for points in ([one, two], pd.DataFrame([one, two]), iter([one, two])):
+        assert torch.equal(opt.encode(points), expected)
+
+
 def test_without_constraints_all_points_are_feasible() -> None:
     opt = bo.Optimizer(BOX, seed=0)
     opt.tell({"x": 0.1, "y": 0.2}, 1.0)
