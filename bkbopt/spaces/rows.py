@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -106,14 +106,15 @@ class ProductRows:
         """See `RowSource`."""
         return self.tables[0].new_empty(size)
 
-    def __getitem__(self, key: int | slice | Tensor, /) -> Tensor:
-        """See `RowSource`.
+    def __getitem__(self, key: Any, /) -> Tensor:
+        """One row by its number, (d,), or the rows of a slice, a list, an array or a tensor of numbers, (n, d).
 
         Raises:
             ArgumentError: a slice of more than `LISTED_LIMIT` rows.
+            IndexError: no such row, as for a tensor.
         """
-        if isinstance(key, int):
-            return self.at(self.entries(torch.tensor([key])))[0]
+        if isinstance(key, int | np.integer):
+            return self[torch.tensor([int(key)])][0]
         if isinstance(key, slice):
             rows = range(len(self))[key]
             if len(rows) > LISTED_LIMIT:
@@ -122,7 +123,11 @@ class ProductRows:
                     "take some of them, as pool.X[rows] with a tensor of row numbers."
                 )
             key = torch.arange(rows.start, rows.stop, rows.step)
-        return self.at(self.entries(key))
+        numbers = torch.as_tensor(key, dtype=torch.int64)
+        if len(numbers) and not -len(self) <= int(numbers.min()) <= int(numbers.max()) < len(self):
+            # Entries are remainders, so that other numbers would be those of other rows.
+            raise IndexError(f"rows: expected numbers from 0 to {len(self) - 1}, got {numbers.tolist()[:5]}.")
+        return self.at(self.entries(numbers))
 
     def entries_of(self, row: int) -> list[int]:
         """Entries of one row, P of them."""

@@ -179,6 +179,17 @@ def test_other_parts_keep_ranges_and_codes() -> None:
     assert new.internal({**new.decode(0), "T": 20})["T"] == 20.0  # what an earlier pool had
 
 
+def test_rows_are_read_by_all_kinds_of_numbers_and_no_others() -> None:
+    X = product().X
+    for rows in ([3, 5, -1], np.array([3, 5, -1]), torch.tensor([3, 5, -1])):
+        assert torch.equal(X[rows], X[:][[3, 5, -1]])
+    assert torch.equal(X[np.int64(4)], X[:][4])
+    assert X[[]].shape == (0, X.shape[1])
+    for beyond in (len(X), [0, len(X)], [-len(X) - 1]):
+        with pytest.raises(IndexError, match=f"rows: expected numbers from 0 to {len(X) - 1}, got"):
+            X[beyond]
+
+
 def test_a_large_product_is_never_listed() -> None:
     pool = product({"a": range(2000), "b": range(2000), "c": range(2000)})
     assert (len(pool), pool.is_listed, product().is_listed) == (8 * 10**9, False, True)
