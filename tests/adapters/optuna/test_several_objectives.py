@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import optuna
 import pytest
-import torch
 from optuna.samplers import BaseSampler, RandomSampler
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.criteria.pareto import Improvement, reference_of
 from tests.adapters.optuna.studies import n_distinct, several, share
 
 
@@ -71,15 +69,6 @@ def test_three_objectives_are_searched() -> None:
     study.optimize(objective, n_trials=25)
     # The front is the triangle of the three corners, half of the square.
     assert share(study.trials[12:], lambda p: p["x"] + p["y"] <= 1.05) > 0.6
-
-
-def test_the_fronts_of_many_objectives_are_cut_so_that_their_cells_stay_few() -> None:
-    for k in range(2, 10):
-        F = torch.as_tensor(np.random.default_rng(k).random((40, k)))
-        improvement = Improvement.over(F, reference_of(F))
-        assert len(improvement.front) <= 40
-        assert improvement.cells.shape[1] <= 400
-        assert bool(torch.isfinite(improvement(F)).all())
 
 
 def test_objectives_may_be_constrained() -> None:

@@ -119,3 +119,13 @@ def test_a_front_of_two_hundred_points_of_three_objectives_is_not_thinned() -> N
     scores = Improvement.over(Y, reference_of(Y))(Y)
     # A point of the front adds nothing; over 64 of these points another one would add 0.003.
     assert scores.tolist() == [math.log(pareto.SMALLEST)] * 200
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6, 7, 8, 10])
+def test_large_fronts_of_many_objectives_are_thinned_so_that_their_cells_stay_few(k: int) -> None:
+    Y = np.abs(np.random.default_rng(k).standard_normal((1100, k)))
+    Y = torch.as_tensor(Y / np.linalg.norm(Y, axis=1, keepdims=True))
+    improvement = Improvement.over(Y, reference_of(Y))
+    assert len(improvement.front) < 1100
+    assert improvement.cells.shape[1] <= 2100  # a score takes some ten microseconds
+    assert bool(torch.isfinite(improvement(Y)).all())
