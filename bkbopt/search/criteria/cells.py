@@ -73,7 +73,7 @@ def _followed(F: Floats, reference: Floats) -> tuple[Floats, Floats, float]:
             old, c = old - 1, c - 1
             low[i], points[i] = low[old], points[old]
             low[old], points[old] = low[c], points[c]
-            if c + k > len(low):
+            while c + k > len(low):
                 low, points = np.concatenate((low, low)), np.concatenate((points, points))
             for j in range(k):
                 if _is_needed(of_points, y, j):
