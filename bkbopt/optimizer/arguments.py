@@ -63,7 +63,7 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
         return Problem(pool=given)
     if isinstance(given, Pool) or is_stored(given):
         return Problem(pool=encoded_pool(as_pool(given), scale=fit, has_kernel=has_kernel))
-    pairs = _are_pairs(given) and not (has_kernel and not all(isinstance(end, Real) for pair in given for end in pair))
+    pairs = _are_pairs(given, of_numbers=has_kernel)
     if isinstance(given, Space | Mapping) or pairs:
         return Problem(space=Space.parse(list(given) if pairs else given))
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
@@ -79,10 +79,12 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     )
 
 
-def _are_pairs(given: Any) -> bool:
+def _are_pairs(given: Any, *, of_numbers: bool) -> bool:
     if not isinstance(given, list | tuple) or not given:
         return False
-    return all(isinstance(pair, tuple) and len(pair) == 2 for pair in given)
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in given):
+        return False
+    return not of_numbers or all(isinstance(end, Real) for pair in given for end in pair)
 
 
 def _may_be_bounds(given: Any) -> bool:
