@@ -12,14 +12,15 @@ A call of a GPyTorch kernel has an overhead of about half a millisecond, a call 
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, selected, spread
+from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
 __all__ = ["ARDKernel", "matern", "matern52", "rbf"]
 
@@ -126,34 +127,40 @@ class ARDKernel:
         """See `Kernel`."""
         return self.outputscale.expand(X.shape[0])
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+    def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
         from bkbopt.kernels._loops import radial_by_scales, radial_gram
 
-        A = self._scaled(U)
-        B, form, height = A.T.contiguous().numpy(), FORMS.index(self.form), float(self.outputscale)
-        K = U.new_empty(len(U), len(U))
-        radial_gram(A.numpy(), B, form, height, K.numpy())
-        factor = self._alike(U, U) if self.categorical else None
+        points, form, rows = selected(U, self._numeric).contiguous().numpy(), FORMS.index(self.form), U.numpy()
+        differ, c = [rows[:, j, None] != rows[None, :, j] for j in self.categorical], len(self._numeric)
 
-        def pullback(M: Tensor) -> Tensor:
-            M = M.contiguous() if factor is None else M * factor
-            out = torch.empty_like(self.theta[len(self.categorical) :])
-            radial_by_scales(A.numpy(), B, form, height, M.numpy(), out.numpy())
-            if factor is None:
-                return out
-            MK = M * K
-            differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
-            by_hamming = [(MK * D).sum() * torch.exp(-h) for D, h in zip(differ, self.log_hamming, strict=True)]
-            return torch.cat([out[:-1], torch.stack([*by_hamming, out[-1]])])
+        def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            A, by_category, height = points * np.exp(-theta[:c]), np.exp(-theta[c:-1]), math.exp(theta[-1])
+            B, K = np.ascontiguousarray(A.T), np.empty((len(A), len(A)))
+            radial_gram(A, B, form, height, K)
+            factors = [np.where(D, h, 1.0) for D, h in zip(differ, np.exp(-by_category), strict=True)]
+            factor = functools.reduce(np.multiply, factors) if factors else None
 
-        return (K if factor is None else K * factor), pullback
+            def pullback(M: Floats) -> Floats:
+                M = M if factor is None else M * factor
+                out = np.empty(c + 1)
+                radial_by_scales(A, B, form, height, M, out)
+                if factor is None:
+                    return out
+                MK = M * K
+                by_hamming = [h * MK[D].sum() for D, h in zip(differ, by_category, strict=True)]
+                return np.concatenate([out[:-1], by_hamming, out[-1:]])
+
+            return (K if factor is None else K * factor), pullback
+
+        return at
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
         from bkbopt.kernels._loops import radial_by_points
 
-        B, scale = self._scaled(X2).T.contiguous(), torch.exp(-self.log_lengthscale)
+        scale = torch.exp(-self.log_lengthscale)
+        B = (selected(X2, self._numeric) * scale).T.contiguous()
 
         def at(X1: Tensor) -> tuple[Tensor, Pullback]:
             A = (selected(X1, self._numeric) * scale).contiguous()
@@ -167,10 +174,6 @@ class ARDKernel:
             return K, pullback
 
         return at
-
-    def _scaled(self, X: Tensor) -> Tensor:
-        """The rows of A; see the module's table."""
-        return (selected(X, self._numeric) * torch.exp(-self.log_lengthscale)).contiguous()
 
     def _with_slopes(self, A: Tensor, B: Tensor, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
         """K and G for points in CPU memory; see the module's table."""

@@ -5,6 +5,7 @@
 | X1, X2  | (n, d)  | encoded   | points                                                             |
 | K       | (n1,n2) | y squared | k(X1, X2)                                                          |
 | theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
+| U       | (n, d)  | encoded   | points of a fit                                                    |
 | M       | (n, n)  | -         | derivative of a scalar by K, symmetric                             |
 
 Kernels are immutable: fitting makes a new one with `with_theta`, so that feature maps that hold a kernel stay valid.
@@ -17,12 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import KernelError
 
 __all__ = [
+    "ByTheta",
     "ClosedFormKernel",
     "FittableKernel",
     "Kernel",
@@ -38,10 +42,15 @@ __all__ = [
 
 KernelT = TypeVar("KernelT")
 
-#: The chain rule through K for a scalar L: maps dL/dK to dL/dtheta `(p,)`, or to dL/dX `(n, d)`.
+Floats = NDArray[np.float64]
+
+#: The chain rule through K for a scalar L: maps dL/dK to dL/dX `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
 #: Maps points X1 to the kernel matrix K(X1, X2), for fixed X2, and its pullback.
 Sloped = Callable[[Tensor], tuple[Tensor, Pullback]]
+#: Maps theta to the kernel matrix K(U, U), for fixed U, and the map from a symmetric dL/dK to dL/dtheta `(p,)`; in
+#: NumPy, since half of a call with a hundred points would be overhead of PyTorch.
+ByTheta = Callable[[Floats], tuple[Floats, Callable[[Floats], Floats]]]
 
 
 @runtime_checkable
@@ -138,8 +147,8 @@ class ClosedFormKernel(FittableKernel, Protocol):
         """The prior of theta."""
         ...
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
-        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from a symmetric dL/dK to dL/dtheta.
+    def by_theta(self, U: Tensor) -> ByTheta:
+        """A function of theta that returns K(U, U) `(n, n)` and the map from a symmetric dL/dK to dL/dtheta.
 
         The caller may overwrite the matrix before it calls the map.
         """

@@ -19,13 +19,14 @@ Source: Doumont, Fan, Maus, Gardner, Moss and Pleiss, "We still don't understand
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, selected, spread
+from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
 __all__ = ["MIDDLE", "SphericalKernel"]
 
@@ -96,20 +97,26 @@ class SphericalKernel:
         """See `Kernel`."""
         return self.log_variance.exp().sum().expand(X.shape[0])
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+    def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
-        Z, h = self._rows(U)
-        K, (a0, a1) = self(U, U), self.log_variance.exp()
-        T = (K - a0) / a1
+        points = selected(U, self.numeric).numpy() - MIDDLE
 
-        def pullback(M: Tensor) -> Tensor:
-            # dz_j / d log l_j = -z_j in 1 - t = 2 |z - z'|^2 / (h h').
-            P = M / torch.outer(h, h)
-            apart = 2.0 * (P.sum(1) @ (Z * Z) - (Z * (P @ Z)).sum(0))  # sum_ab P_ab (Z_aj - Z_bj)^2
-            by_lengthscale = 4.0 * a1 * (apart - ((M * (1.0 - T)).sum(1) / h) @ (Z * Z))
-            return torch.cat([by_lengthscale, torch.stack([a0 * M.sum(), a1 * (M * T).sum()])])
+        def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            Z, (a0, a1) = points * np.exp(-theta[:-2]), np.exp(theta[-2:])
+            h = 1.0 + (Z * Z).sum(1)
+            u = np.concatenate([2.0 * Z, h[:, None] - 2.0], 1) / h[:, None]
+            T = u @ u.T
 
-        return K, pullback
+            def pullback(M: Floats) -> Floats:
+                # dz_j / d log l_j = -z_j in 1 - t = 2 |z - z'|^2 / (h h').
+                P = M / np.outer(h, h)
+                apart = 2.0 * (P.sum(1) @ (Z * Z) - (Z * (P @ Z)).sum(0))  # sum_ab P_ab (Z_aj - Z_bj)^2
+                by_lengthscale = 4.0 * a1 * (apart - ((M * (1.0 - T)).sum(1) / h) @ (Z * Z))
+                return np.concatenate([by_lengthscale, [a0 * M.sum(), a1 * (M * T).sum()]])
+
+            return a0 + a1 * T, pullback
+
+        return at
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""

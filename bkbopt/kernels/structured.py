@@ -14,14 +14,26 @@ of points.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns, selected, spread
+from bkbopt.kernels.base import (
+    ByTheta,
+    ClosedFormKernel,
+    Floats,
+    NormalPrior,
+    Pullback,
+    Sloped,
+    check_columns,
+    selected,
+    spread,
+)
 
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
@@ -106,24 +118,29 @@ class ColumnsKernel:
         """See `Kernel`."""
         return self.log_variance.exp().sum().expand(X.shape[0])
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+    def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
         from bkbopt.kernels._loops import add_columns_gram, by_columns
 
-        variance, c = self.log_variance.exp(), len(self.log_lengthscale)
-        A, B = self._scaled(U, U)
-        K = U.new_zeros(len(U), len(U))
-        add_columns_gram(A.numpy(), B.numpy(), variance.numpy(), K.numpy())
+        points, rows, c = selected(U, self.numeric).contiguous().numpy(), U.numpy(), len(self.log_lengthscale)
+        agree = [rows[:, j, None] == rows[None, :, j] for j in self.categorical]
 
-        def pullback(M: Tensor) -> Tensor:
-            by_scale, by_variance = torch.empty_like(variance[:c]), torch.empty_like(variance)
-            M = M.contiguous()
-            by_columns(A.numpy(), B.numpy(), variance.numpy(), M.numpy(), by_scale.numpy(), by_variance.numpy())
-            for i, j in enumerate(self.categorical):
-                by_variance[c + i] = variance[c + i] * (M * (U[:, j, None] == U[None, :, j])).sum()
-            return torch.cat([by_scale, by_variance])
+        def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            A, variance = points * (SQRT5 * np.exp(-theta[:c])), np.exp(theta[c:])
+            B, K = np.ascontiguousarray(A.T), np.zeros((len(A), len(A)))
+            add_columns_gram(A, B, variance, K)
+            for D, a in zip(agree, variance[c:], strict=True):
+                K += a * D
 
-        return self._with_categories(K, U, U), pullback
+            def pullback(M: Floats) -> Floats:
+                by_scale, by_variance = np.empty(c), np.empty(len(variance))
+                by_columns(A, B, variance, M, by_scale, by_variance)
+                by_variance[c:] = [a * M[D].sum() for D, a in zip(agree, variance[c:], strict=True)]
+                return np.concatenate([by_scale, by_variance])
+
+            return K, pullback
+
+        return at
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
@@ -219,13 +236,20 @@ class SumKernel:
         """See `Kernel`."""
         return torch.stack([part.diag(X) for part in self.parts]).sum(0)
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+    def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
-        made = [part.with_pullback(U) for part in self.parts]
-        K = made[0][0]
-        for other, _ in made[1:]:
-            K += other
-        return K, lambda M: torch.cat([pullback(M) for _, pullback in made])
+        ends = itertools.accumulate((len(part.theta) for part in self.parts), initial=0)
+        own = [slice(*pair) for pair in itertools.pairwise(ends)]
+        parts = [part.by_theta(U) for part in self.parts]
+
+        def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            made = [part(theta[one]) for part, one in zip(parts, own, strict=True)]
+            K = made[0][0]
+            for other, _ in made[1:]:
+                K += other
+            return K, lambda M: np.concatenate([pullback(M) for _, pullback in made])
+
+        return at
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
@@ -289,9 +313,9 @@ class RotatedKernel:
         """See `Kernel`."""
         return self.base.diag(X)
 
-    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+    def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
-        return self.base.with_pullback(U @ self.R)
+        return self.base.by_theta(U @ self.R)
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""

@@ -100,7 +100,7 @@ class Collapsed:
         X = X.contiguous()
         # A triangle takes half the time; to compute it takes that of many points.
         upper = self.R is not None or len(X) >= 4 * len(self.S)
-        C = self.upper if upper else self._roots[1]
+        C = self.upper if upper else self.roots[1]
         predict_collapsed(X.numpy(), fixed, self.a.numpy(), C, upper, mean.numpy(), variance.numpy())
         return mean, variance
 
@@ -136,7 +136,7 @@ class Collapsed:
         check_columns(X, self.S, self.S.shape[1])
         mean, variance, slopes = X.new_empty(len(X)), X.new_empty(len(X)), X.new_empty(2, *X.shape)
         X = X.contiguous()
-        predict_sloped(X.numpy(), fixed, self.a.numpy(), self._roots, mean.numpy(), variance.numpy(), slopes.numpy())
+        predict_sloped(X.numpy(), fixed, self.a.numpy(), self.roots, mean.numpy(), variance.numpy(), slopes.numpy())
 
         def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
             return torch.addcmul(by_mean[:, None] * slopes[0], by_variance[:, None], slopes[1])
@@ -144,7 +144,7 @@ class Collapsed:
         return mean, variance, back
 
     @cached_property
-    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """C and C^T, both by rows."""
         return self.C.contiguous().numpy(), self.C.T.contiguous().numpy()
 

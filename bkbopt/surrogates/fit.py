@@ -33,7 +33,7 @@ from torch import Tensor
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel
-from bkbopt.kernels.base import NormalPrior, has_closed_form, noisy_gram
+from bkbopt.kernels.base import ByTheta, NormalPrior, has_closed_form, noisy_gram
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -178,10 +178,19 @@ class LogPosterior:
         return has_closed_form(self.kernel, self.data.U)
 
     @cached_property
+    def _by_theta(self) -> ByTheta:
+        return cast(ClosedFormKernel, self.kernel).by_theta(self.data.U)
+
+    @cached_property
     def _prior(self) -> NormalPrior:
         """The prior of the variables, for a kernel with closed form: it does not depend on the hyper-parameters."""
         prior = cast(ClosedFormKernel, self.kernel).prior
         return NormalPrior.join([prior.to_the_power(self.prior_power), self._noise_prior])
+
+    @cached_property
+    def _plain_prior(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and precision of this prior."""
+        return self._prior.loc.numpy(), self._prior.precision.numpy()
 
     @cached_property
     def _noise_prior(self) -> NormalPrior:
@@ -219,30 +228,29 @@ class LogPosterior:
 
     def with_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray] | None:
         """The log density with the best constant mean, and its gradient `(p,)`; None if the kernel is not usable."""
-        t = torch.tensor(x, device=self.data.U.device)
         try:
-            value, slope = self._closed(t) if self._has_closed_form else self._differentiated(t)
+            value, slope = self._closed(x) if self._has_closed_form else self._differentiated(x)
         except KernelError:
             return None
-        found = slope.cpu().numpy()
-        return (value, found) if np.isfinite(found).all() else None
+        return (value, slope) if np.isfinite(slope).all() else None
 
-    def _closed(self, x: Tensor) -> tuple[float, Tensor]:
+    def _closed(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient in closed form."""
-        kernel, lam = self.unpack(x)
-        value, slope = likelihood_and_gradient(
-            self.data, cast(ClosedFormKernel, kernel), float(lam), self.mean_precision
-        )
-        return value + float(self._prior.log_density(x)), slope[: len(x)] + self._prior.slope(x)
+        theta, lam = (x[:-1], math.exp(x[-1])) if self.fit_noise else (x, self.noise)
+        value, slope = likelihood_and_gradient(self.data, self._by_theta, theta, lam, self.mean_precision)
+        loc, precision = self._plain_prior
+        away = x - loc
+        pull = precision @ away
+        return value - 0.5 * float(away @ pull), slope[: len(x)] - pull
 
     @torch.enable_grad()
-    def _differentiated(self, x: Tensor) -> tuple[float, Tensor]:
+    def _differentiated(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient by automatic differentiation, for any kernel."""
-        x.requires_grad_(True)
-        at, lam = self.unpack(x)
-        value = log_marginal_likelihood(self.data, at, lam, self.mean_precision) + self.log_prior(x, at)
-        (slope,) = torch.autograd.grad(value, x)
-        return float(value.detach()), slope
+        t = torch.tensor(x, device=self.data.U.device, requires_grad=True)
+        at, lam = self.unpack(t)
+        value = log_marginal_likelihood(self.data, at, lam, self.mean_precision) + self.log_prior(t, at)
+        (slope,) = torch.autograd.grad(value, t)
+        return float(value.detach()), slope.cpu().numpy()
 
     @torch.no_grad()
     def over_means(self, x: np.ndarray) -> tuple[float, float, float]:

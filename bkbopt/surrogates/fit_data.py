@@ -89,9 +89,14 @@ class FitData:
         """Sum of the logarithms of the counts."""
         return float(self.n.log().sum())
 
+    @cached_property
+    def _per_count(self) -> Tensor:
+        """1 / n, (u,): PyTorch divides a number by a tensor in three calls."""
+        return self.n.reciprocal()
+
     def noises(self, lam: Tensor | float) -> Tensor:
         """Noise variances of `ybar`, (u,), y squared."""
-        noises = lam / self.n
+        noises = lam * self._per_count
         return noises if self.known is None else torch.where(self.known > 0.0, self.known, noises)
 
     def unknown(self, values: Tensor) -> Tensor:

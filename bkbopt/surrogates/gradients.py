@@ -14,30 +14,38 @@ most of its time is overhead.
 
 import math
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from bkbopt.kernels import ClosedFormKernel
+from bkbopt.kernels.base import ByTheta
 from bkbopt.posterior.linalg import inverse_and_logdet
 from bkbopt.surrogates.fit_data import FitData
 
 __all__ = ["likelihood_and_gradient"]
 
+Floats = NDArray[np.float64]
+
 
 def likelihood_and_gradient(
-    data: FitData, kernel: ClosedFormKernel, lam: float, mean_precision: float | None
-) -> tuple[float, Tensor]:
-    """`log_marginal_likelihood`, and its gradient by `kernel.theta` and log(lam), `(p + 1,)`.
+    data: FitData, kernel: ByTheta, theta: Floats, lam: float, mean_precision: float | None
+) -> tuple[float, Floats]:
+    """`log_marginal_likelihood`, and its gradient by theta and log(lam), `(p + 1,)`.
 
-    The arguments are those of `log_marginal_likelihood`.
+    Args:
+        data: the observations.
+        kernel: the kernel matrix of their points, see `ClosedFormKernel.by_theta`.
+        theta: hyper-parameters of the kernel, (p,).
+        lam: noise variance, y squared.
+        mean_precision: as for `log_marginal_likelihood`.
 
     Raises:
         KernelError: the kernel matrix is not positive definite.
     """
-    K, pullback = kernel.with_pullback(data.U)
-    K.diagonal().add_(data.noises(lam))
-    inverse, logdet = inverse_and_logdet(K)
-    # In NumPy: a call of torch for some hundred numbers takes three times as long.
+    K, pullback = kernel(theta)
+    noises = data.noises(lam)
+    K.reshape(-1)[:: len(K) + 1] += noises.numpy()
+    inverse, logdet = inverse_and_logdet(torch.from_numpy(K))
     E, ybar, within, repeats = inverse.numpy(), data.ybar.numpy(), data.within, data.n_repeats
     v = E @ ybar
     quadratic = float(ybar @ v)
@@ -49,7 +57,7 @@ def likelihood_and_gradient(
     value = -0.5 * (quadratic + logdet + len(v) * math.log(2.0 * math.pi)) - rest
 
     V = torch.from_numpy(v)
-    M = inverse.mul_(-0.5).addr_(V, V, alpha=0.5)  # in place: new memory costs as much as the arithmetic
-    by_noise = lam * float(data.unknown(M.diagonal() / data.n).sum()) + 0.5 * within / lam - 0.5 * repeats
-    slopes = pullback(M)
-    return value, torch.cat([slopes, slopes.new_tensor([by_noise])])
+    # In place: new memory costs as much as the arithmetic.
+    M = inverse.mul_(-0.5).addr_(V, V, alpha=0.5).numpy()
+    by_noise = float(M.diagonal() @ data.unknown(noises).numpy()) + 0.5 * within / lam - 0.5 * repeats
+    return value, np.append(pullback(M), by_noise)

@@ -144,7 +144,8 @@ def test_gradient_by_unknown_noise_beside_known_noise_is_that_of_automatic_diffe
     x = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
     expected = log_marginal_likelihood(data, KERNEL, x.exp(), 1.0)
     (slope,) = torch.autograd.grad(expected, x)
-    value, gradient = likelihood_and_gradient(data, KERNEL, float(x.detach().exp()), 1.0)
+    theta, lam = KERNEL.theta.numpy(), float(x.detach().exp())
+    value, gradient = likelihood_and_gradient(data, KERNEL.by_theta(data.U), theta, lam, 1.0)
     assert value == pytest.approx(float(expected.detach()), rel=1e-11)
     assert float(gradient[-1]) == pytest.approx(float(slope), rel=1e-9)
 

@@ -9,7 +9,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,10 +20,13 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Perturbed, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
-from bkbopt.search.maximizers.ascent import slopes_of
+from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
 from bkbopt.search.maximizers.box import BoxMaximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.spaces.encoding import Embedding
+
+if TYPE_CHECKING:
+    from bkbopt.search.maximizers._loops_bound import PlainBound
 
 __all__ = ["BoxCandidates", "candidates_of"]
 
@@ -61,6 +64,10 @@ class _Within:
         """See `SlopedScore`."""
         scores, slopes = self._sloped(self.embedding(U))
         return scores, self.embedding.pullback(slopes)
+
+    def plain(self) -> "PlainBound | None":
+        """See `PlainScore`."""
+        return plain_bound_of(self.criterion) if self.embedding.is_whole else None
 
     @cached_property
     def _sloped(self) -> Callable[[Tensor], tuple[Tensor, Tensor]]:

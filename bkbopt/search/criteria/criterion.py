@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from bkbopt.posterior.model import Model, Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.criteria.acquisition import (
     UCB,
+    VARIANCE_FLOOR,
     Acquisition,
     CheckedAcquisition,
     ClosedFormAcquisition,
@@ -42,6 +43,9 @@ from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import differentiated
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
+
+if TYPE_CHECKING:
+    from bkbopt.search.maximizers._loops_bound import PlainBound
 
 __all__ = [
     "ACQUISITIONS",
@@ -134,6 +138,15 @@ class UpperBound(_Scored):
         if self.acquisition.beta == 0.0 and isinstance(predict := self._predict, Collapsed):
             return predict.mean(X)
         return super().__call__(X)
+
+    def plain(self) -> "PlainBound | None":
+        """See `PlainScore`."""
+        predict = self._predict
+        if not isinstance(predict, Collapsed) or predict.fixed is None:
+            return None
+        from bkbopt.search.maximizers._loops_bound import PlainBound
+
+        return PlainBound(predict.fixed, predict.a.numpy(), predict.roots, self.acquisition.beta, VARIANCE_FLOOR)
 
     def with_means(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means and scores, each `(n,)`."""

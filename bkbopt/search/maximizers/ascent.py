@@ -7,19 +7,34 @@
 | g      | (n, c) | -      | gradient ("slopes") of a row's score         |
 
 Each row has its own memory and step length, and all rows are evaluated together. A single run of SciPy's L-BFGS-B over
-the sum of all scores would share both among the rows, and has an overhead of 0.2 ms per step.
+the sum of all scores would share both among the rows, and has an overhead of 0.2 ms per step. Upper confidence bounds
+under kernels of the package are evaluated within the compiled loop.
 """
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["Score", "SlopedScore", "ascend", "differences", "differentiated", "slopes_of"]
+if TYPE_CHECKING:
+    from bkbopt.search.maximizers._loops import Rows
+    from bkbopt.search.maximizers._loops_bound import PlainBound
+
+__all__ = [
+    "PlainScore",
+    "Score",
+    "SlopedScore",
+    "ascend",
+    "ascend_bound",
+    "differences",
+    "differentiated",
+    "plain_bound_of",
+    "slopes_of",
+]
 
 #: Maps points (n, d) to scores (n,), larger is better.
 Score = Callable[[Tensor], Tensor]
@@ -42,6 +57,20 @@ class SlopedScore(Protocol):
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Scores `(n,)` and their gradients `(n, d)` at the points `X (n, d)`."""
         ...
+
+
+@runtime_checkable
+class PlainScore(Protocol):
+    """A score that may be an upper confidence bound for compiled loops."""
+
+    def plain(self) -> "PlainBound | None":
+        """The bound as arrays; None where compiled loops do not have its kernel."""
+        ...
+
+
+def plain_bound_of(score: Score) -> "PlainBound | None":
+    """The score as an upper confidence bound for compiled loops, or None."""
+    return score.plain() if isinstance(score, PlainScore) else None
 
 
 def slopes_of(score: Score) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
@@ -84,10 +113,31 @@ def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: i
         X: starting points.
         most: largest number of steps of a search.
     """
-    from bkbopt.search.maximizers._loops import Rows, advance
+    from bkbopt.search.maximizers._loops import advance
+
+    rows = _started(X)
+    going = len(X)
+    while going:
+        going = advance(rows, *sloped(rows.trial), most)
+    return rows.x
+
+
+def ascend_bound(bound: "PlainBound", X: Floats, columns: Sequence[int], most: int) -> Floats:
+    """`ascend` for an upper confidence bound, in one compiled loop: the maxima `(n, c)` in c columns of `X (n, d)`."""
+    from bkbopt.search.maximizers._loops_bound import climb
+
+    at = np.array(columns, dtype=np.int64)
+    rows = _started(X[:, at])
+    climb(rows, X.copy(), at, bound, most)
+    return rows.x
+
+
+def _started(X: Floats) -> "Rows":
+    """Searches from the rows of `X (n, c)`, before their first evaluation."""
+    from bkbopt.search.maximizers._loops import Rows
 
     n, c = X.shape
-    rows = Rows(
+    return Rows(
         x=X.copy(),
         f=np.full(n, -np.inf),
         g=np.zeros((n, c)),
@@ -99,7 +149,3 @@ def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: i
         counts=np.zeros((n, 4), np.int64),
         done=np.zeros(n, np.int64),
     )
-    going = n
-    while going:
-        going = advance(rows, *sloped(rows.trial), most)
-    return rows.x

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_work
-from bkbopt.search.maximizers.ascent import Score, ascend, differences, slopes_of
+from bkbopt.search.maximizers.ascent import Score, ascend, ascend_bound, differences, plain_bound_of, slopes_of
 from bkbopt.spaces.space import Space
 
 __all__ = ["BoxMaximizer", "SearchSettings"]
@@ -224,6 +224,17 @@ class BoxMaximizer:
 
     def _ascend(self, X: Tensor, score: Score, most: int) -> Tensor:
         """Gradient ascent of each row in the relaxed columns; rows that did not improve are unchanged."""
+        columns, Y, bound = self._relaxed, X.clone(), plain_bound_of(score)
+        if bound is None:
+            Y[:, columns] = torch.from_numpy(self._ascended(X, score, most))
+        else:
+            Y[:, columns] = torch.from_numpy(ascend_bound(bound, X.numpy(), columns, most))
+        Y = self.space.snap(Y)
+        better = score(Y) > score(X)
+        return torch.where(better[:, None], Y, X)
+
+    def _ascended(self, X: Tensor, score: Score, most: int) -> np.ndarray:
+        """The relaxed columns `(n, c)` after a gradient ascent from each row."""
         columns, Y, with_slopes = self._relaxed, X.clone(), slopes_of(score)
 
         def sloped(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -235,10 +246,7 @@ class BoxMaximizer:
                 slopes = torch.where(unknown, differences(score, Y, columns, scores), slopes)
             return scores.numpy(), slopes.numpy()
 
-        Y[:, columns] = torch.from_numpy(ascend(sloped, X[:, columns].numpy(), most))
-        Y = self.space.snap(Y)
-        better = score(Y) > score(X)
-        return torch.where(better[:, None], Y, X)
+        return ascend(sloped, X[:, columns].numpy(), most)
 
     def _move(self, X: Tensor, score: Score) -> Tensor:
         """Local search: each row moves to its best neighbour in one discrete column, at most eight times."""
@@ -273,5 +281,5 @@ def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
         is_open[i] = False
         if usable(X[i]):
             taken.append(i)
-            is_open &= np.linalg.norm(points - points[i], axis=1) >= radius
+            is_open &= np.square(points - points[i]).sum(1) >= radius**2
     return X[taken]

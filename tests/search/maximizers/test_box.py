@@ -66,6 +66,21 @@ def test_gradients_improve_on_the_candidates_alone() -> None:
     assert max(gains) > 1e-3
 
 
+@pytest.mark.parametrize("beta", [0.0, 1.5])
+def test_compiled_ascent_ends_where_one_by_automatic_differentiation_does(beta: float) -> None:
+    space = bo.Space.parse(SPACES["mixed"])  # two of its four columns are relaxed
+    rng = np.random.default_rng(0)
+    bkb = bo.BKB(bo.kernels.matern52(space.dim, categorical=space.categorical), noise=1e-2)
+    bkb.observe(space.sample(40, rng), rng.standard_normal(40))
+    score, starts, maximizer = UpperBound.over(bkb.model, beta), space.sample(12, rng), BoxMaximizer(space)
+    assert score.plain() is not None
+    found = maximizer.climbed(starts, score, 40)
+    expected = maximizer.climbed(starts, score.__call__, 40)
+    assert not torch.equal(found, starts)
+    # Searches end where a step gains less than 2e-9, which is a distance of the root of that.
+    torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
 def test_result_is_a_stationary_point_or_on_the_border() -> None:
     space = bo.Space.parse({"a": (0.0, 1.0), "b": (0.0, 1.0)})
     model, good = trained(space, 3)
