@@ -15,9 +15,9 @@ basins such a search stays in a good one. Two kinds of perturbations alternate:
 - A *wide step*, at even c(t), is the best point of the whole space.
 
 The best point is that with the largest upper confidence bound with beta = 3, or with the beta of the search if that is
-larger. If no other region has a comparable bound, it is near the best known point, and costs little. With several
-objectives or constraints all perturbations are of a coordinate, and the best of a few candidates by the criterion of
-the search is taken.
+larger. If no other region has a comparable bound, it is near the best known point, and costs little. Under constraints
+all perturbations are of a coordinate, and the best of a few candidates by the criterion of the search is taken. With
+several objectives there are none.
 
 A pool or grid of noisy values, with a single objective and no constraints, has perturbations of another kind, in place
 of both: the *untried row*, the one with the largest bound with beta = 2 of those without a value. Otherwise a search of
@@ -68,8 +68,8 @@ PERTURBATIONS = 3.0
 RECENT, AFFORDABLE = 200, 0.5
 #: One of this many perturbations is made whatever it costs.
 CERTAIN = 4
-#: Number of random points that are compared for a coordinate perturbation: by bounds, and by the criterion of several
-#: objectives or constraints, by which the best one of many would hardly differ from the best known point.
+#: Number of random points that are compared for a coordinate perturbation: by bounds, and by the criterion under
+#: constraints, by which the best one of many would hardly differ from the best known point.
 BY_BOUND, BY_IMPROVEMENT = 256, 8
 #: Smallest beta of wide steps and coordinate perturbations, and of untried rows of a pool.
 WIDE_BETA, ROW_BETA = 3.0, 2.0
