@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 from bkbopt._support import forks
-from bkbopt._support.checks import check_count, check_flag, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
@@ -15,7 +15,7 @@ from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import failures_of, note_other_points, reports_of, trial_ids
+from bkbopt.optimizer.telling import failures_of, tell, trial_ids
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
@@ -272,24 +272,8 @@ class Optimizer(Readings):
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: an argument has the wrong type.
         """
-        if std is not None and not self._core.designer.options.surrogate.takes_weights:
-            raise ArgumentError(
-                'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
-            )
-        reports, many = reports_of(
-            trial,
-            value,
-            n_objectives=len(self.directions),
-            constraint_names=self.constraints,
-            constraints=constraints,
-            std=std,
-            columns=columns,
-            invalid=invalid,
-            without_gaps=self._core.conversion.without_gaps,
-        )
-        told = (self._core.replace if check_flag("replace", replace) else self._core.finish)(reports, "tell")
-        if self._core.designer.problem.pool is not None:  # without another look at the file, which may fail
-            note_other_points(reports, told)
+        of_call = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
+        told, many = tell(self._core, self.constraints, trial, value, **of_call)
         return told if many else told[0]
 
     @locked
@@ -308,9 +292,8 @@ class Optimizer(Readings):
             raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
             raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
-        told = self.tell([{"index": row} for row in self.pool.rows_named(list(rows))], values, **more)
-        assert isinstance(told, list)
-        return told
+        arms = [{"index": row} for row in self.pool.rows_named(list(rows))]
+        return tell(self._core, self.constraints, arms, values, argument="values", **more)[0]
 
     @locked
     def fail(self, trial: Any) -> Any:

@@ -5,20 +5,23 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Rational
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from bkbopt._support.arrays import DROPPED, as_points, as_values
-from bkbopt._support.checks import check_choice
+from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 
-__all__ = ["Report", "failures_of", "is_table", "note_other_points", "reports_of", "rows_of", "trial_ids"]
+if TYPE_CHECKING:
+    from bkbopt.optimizer.logged_designer import LoggedDesigner
+
+__all__ = ["Report", "failures_of", "is_table", "note_other_points", "rows_of", "tell", "trial_ids"]
 
 logger = logging.getLogger(__name__)
 
@@ -103,19 +106,64 @@ def trial_ids(given: Any) -> tuple[list[int], bool]:
     return [trial_id(one, "a trial or its id") for one in (given if many else [given])], many
 
 
-def reports_of(
+def tell(
+    core: "LoggedDesigner",
+    constraint_names: Sequence[str],
     trial: Any,
     value: Any,
     *,
+    argument: str = "value",
+    std: Any = None,
+    replace: bool = False,
+    **more: Any,
+) -> tuple[list[Trial], bool]:
+    """The trials of a call of `tell`, and whether it was a call for many; see `Optimizer.tell`.
+
+    Args:
+        core: the log with its designer.
+        constraint_names: the names of all constraints.
+        trial: the trial or trials.
+        value: the value or values.
+        argument: the name of `value` in the user's call, for messages.
+        std: of the value's noise.
+        replace: whether outcomes are replaced.
+        more: the other arguments of `Optimizer.tell`.
+    """
+    if std is not None and not core.designer.options.surrogate.takes_weights:
+        raise ArgumentError(
+            'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
+        )
+    problem = core.designer.problem
+    reports, many = _reports_of(
+        trial,
+        value,
+        argument=argument,
+        std=std,
+        n_objectives=len(problem.signs),
+        constraint_names=constraint_names,
+        without_gaps=core.conversion.without_gaps,
+        **more,
+    )
+    told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
+    if problem.pool is not None:  # without another look at the file, which may fail
+        note_other_points(reports, told)
+    return told, many
+
+
+def _reports_of(
+    trial: Any,
+    value: Any,
+    *,
+    argument: str,
+    std: Any,
     n_objectives: int,
     constraint_names: Sequence[str],
-    constraints: Mapping[str, Any] | None,
-    std: Any,
-    columns: Sequence[str] | None,
-    invalid: str,
     without_gaps: Callable[[Params], Params],
+    constraints: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    invalid: str = "raise",
 ) -> tuple[list[Report], bool]:
-    """The reports of a call of `tell`, and whether it was a call for many trials; see `Optimizer.tell`.
+    """The reports of a call of `tell`, and whether it was a call for many trials.
 
     Raises:
         ArgumentError: different numbers of rows, values that are not finite, or unknown names.
@@ -126,7 +174,9 @@ def reports_of(
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
     limits = dict(constraints or {})
     if value is None and not limits:
-        raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
+        raise ArgumentTypeError(
+            f"{argument}: expected a finite number, got None; call fail for a trial without a value."
+        )
     for name, limit in limits.items():
         if limit is None:
             raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
@@ -146,10 +196,10 @@ def reports_of(
     else:
         one, of_std = (
             None if given is None else [_one(name, given, n_objectives)]
-            for name, given in (("value", value), ("std", std))
+            for name, given in ((argument, value), ("std", std))
         )
         told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
-    return _checked(told, n_objectives, constraint_names, invalid), many
+    return _checked(told, argument, n_objectives, constraint_names, invalid), many
 
 
 def is_table(given: object) -> bool:
@@ -217,7 +267,7 @@ def _from_table(
     return _Told(rows_of(chosen, without_gaps), value, limits, std)
 
 
-def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Report]:
+def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: str) -> list[Report]:
     n = len(told.targets)
     unknown = [name for name in told.constraints if name not in names]
     if unknown:
@@ -225,7 +275,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
             f"constraints: expected names among {tuple(names)}, got {unknown[0]!r}; "
             "name all constraints when the optimizer is made, with constraints=[...]."
         )
-    values, valid = _matrix("value", told.value, n, k, invalid != "raise")
+    values, valid = _matrix(argument, told.value, n, k, invalid != "raise")
     limits = {}
     for name, given in told.constraints.items():
         column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise")

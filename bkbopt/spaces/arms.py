@@ -21,7 +21,7 @@ from bkbopt.spaces.points import name_faults
 from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import Columns
-from bkbopt.spaces.values import with_hint
+from bkbopt.spaces.values import as_python, with_hint
 
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
@@ -329,7 +329,8 @@ class Arms(ABC):
         return rows[0] if rows else None
 
     def _checked_row(self, row: Any, argument: str = "index") -> int:
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
+        row = as_python(row)
+        if isinstance(row, bool) or not isinstance(row, int) or not 0 <= row < len(self):
             raise ArgumentError(f"{argument}: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
         return int(row)
 

@@ -225,6 +225,7 @@ class Ordinal(_Listed):
 
     def locate(self, value: object) -> float | int | None:
         """See `ParameterBase`."""
+        value = as_python(value)
         place = super().locate(value)
         if place is not None or not is_real(value):
             return place

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Kind, ParameterBase, checked_when, set_fields
 from bkbopt.spaces.scales import Continuum, Grid, LogGrid, Scale
-from bkbopt.spaces.values import as_float, as_whole, checked_flag, checked_float, checked_whole, is_real
+from bkbopt.spaces.values import as_float, as_python, as_whole, checked_flag, checked_float, checked_whole, is_real
 
 __all__ = ["Float", "Int"]
 
@@ -118,6 +118,7 @@ class Float(_Number):
 
     def locate(self, value: object) -> float | int | None:
         """See `ParameterBase`."""
+        value = as_python(value)
         if not is_real(value):
             return None
         number = as_float(value)
@@ -238,7 +239,7 @@ class Int(_Number):
 
     def locate(self, value: object) -> float | int | None:
         """See `ParameterBase`."""
-        number = as_whole(value)
+        number = as_whole(as_python(value))
         if number is None or not self.low <= number <= self.high:
             return None
         position, rest = divmod(number - self.low, self.step)

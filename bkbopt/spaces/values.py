@@ -72,8 +72,12 @@ def as_whole(value: Any) -> int | None:
 
 
 def as_python(value: Any) -> Any:
-    """Turn numpy's scalars into Python's; anything else stays what it is."""
-    return value.item() if isinstance(value, (np.bool_, np.integer, np.floating, np.str_)) else value
+    """Turn numpy's scalars, and arrays and tensors without dimensions, into Python's; anything else stays as it is."""
+    if isinstance(value, np.generic):
+        is_plain = isinstance(value, (np.bool_, np.integer, np.floating, np.str_))
+    else:
+        is_plain = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+    return value.item() if is_plain else value
 
 
 def identity(choice: object) -> tuple[type, object]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError, UnknownTrialError
@@ -222,6 +223,23 @@ def test_messages_name_the_argument_that_was_given() -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             call()
+
+
+def test_messages_of_rows_name_the_argument_values() -> None:
+    opt = bo.Optimizer([[0.0], [1.0]], seed=0)
+    with pytest.raises(ArgumentError, match=r"^values: expected finite"):
+        opt.tell_rows([0, 1], [1.0, math.nan])
+    with pytest.raises(ArgumentTypeError, match=r"^values: expected a finite number, got None"):
+        opt.tell_rows([0, 1], None)
+
+
+@pytest.mark.parametrize("scalar", [np.array, torch.tensor])
+def test_arrays_and_tensors_without_dimensions_are_values_of_parameters(scalar: Any) -> None:
+    opt, pool = bo.Optimizer({"x": (0.0, 1.0)}, seed=0), bo.Optimizer([[0.0], [1.0]], seed=0)
+    told = opt.tell({"x": scalar(0.5)}, 1.0).params["x"]
+    assert (told, type(told)) == (0.5, float)
+    assert pool.tell({"x0": scalar(1.0)}, 1.0).index == 1
+    assert pool.tell({"index": scalar(1)}, 1.0).index == 1
 
 
 # -- numbers that arrays do not have -------------------------------------------------------------------------------

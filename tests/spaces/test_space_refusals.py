@@ -130,7 +130,7 @@ GOOD = {"x": 0.5, "n": 3, "s": 0.5, "c": "a", "fix": 3}
         ({"x": None}, r"'x'.*got None"),
         ({"x": True}, r"'x'.*got True"),
         ({"x": 0.5j}, r"'x'.*got 0\.5j"),
-        ({"x": torch.tensor(0.5)}, r"'x'.*got tensor"),
+        ({"x": torch.tensor([0.5])}, r"'x'.*got tensor"),
         ({"n": 4}, r"'n'.*expected a whole number in \[1, 9\] that is 1 plus a multiple of 2, got 4"),
         ({"n": 0}, r"'n'.*got 0"),
         ({"n": 11}, r"'n'.*got 11"),

@@ -263,6 +263,13 @@ def test_int_accepts_whole_floats_and_numpy_scalars():
     assert torch.equal(X, X[:1].expand(4, 1))
 
 
+@pytest.mark.parametrize("scalar", [np.array, torch.tensor])
+def test_arrays_and_tensors_without_dimensions_are_numbers(scalar):
+    space = Space.parse({"x": (0.0, 1.0), "n": Int(0, 10), "o": Ordinal([1, 2, 4]), "c": [16, 32]})
+    given = {"x": scalar(0.5), "n": scalar(3), "o": scalar(4), "c": scalar(32)}
+    assert torch.equal(space.encode([given]), space.encode([{"x": 0.5, "n": 3, "o": 4, "c": 32}]))
+
+
 def test_float_accepts_any_real_number():
     space = Space.parse({"p": (0.0, 1.0)})
     X = space.encode([{"p": Fraction(1, 2)}, {"p": np.float16(0.5)}, {"p": 0.5}])

@@ -9,7 +9,7 @@ from bkbopt.adapters.gest.problem import ID, TranslatedProblem
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.trials import Trial
 from bkbopt.spaces.parameters import Parameter, shown
-from bkbopt.spaces.values import as_float, as_whole, is_missing, is_real
+from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real
 
 __all__ = ["EvaluatedPoint", "evaluated_point"]
 
@@ -58,7 +58,7 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
 
 def _trial(i: int, row: Mapping[str, Any], trials: Sequence[Trial]) -> Trial | None:
     """The trial of a suggested point; None for points that were not suggested."""
-    given = _scalar(row.get(ID))
+    given = as_python(row.get(ID))
     if is_missing(given):  # a table has NaN for rows without an id
         return None
     number = as_whole(given)
@@ -77,7 +77,7 @@ def _variables(i: int, row: Mapping[str, Any], problem: TranslatedProblem) -> di
             raise ArgumentError(
                 f"results: expected all variables in a point without {ID!r}, got point {i} without {name!r}."
             )
-        params[name] = _scalar(row[name])
+        params[name] = as_python(row[name])
         if parameter.locate(params[name]) is None:
             raise ArgumentError(
                 f"results: expected for {name!r} {parameter.expected}, got {shown(params[name])} in point {i}."
@@ -88,7 +88,7 @@ def _variables(i: int, row: Mapping[str, Any], problem: TranslatedProblem) -> di
 def _agreeing(i: int, row: Mapping[str, Any], problem: TranslatedProblem, trial: Trial) -> int:
     """The id of the trial, checked to have the same variables as the point, as far as the point has them."""
     for name, parameter in problem.space.items:
-        if name in row and not _is_same(parameter, _scalar(row[name]), trial.params[name]):
+        if name in row and not _is_same(parameter, as_python(row[name]), trial.params[name]):
             raise ArgumentError(
                 f"results: expected {name!r} as suggested with {ID!r} {trial.id}, {shown(trial.params[name])}, got "
                 f"{shown(row[name])} in point {i}; leave {ID!r} out for a point that was not suggested."
@@ -107,14 +107,9 @@ def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
 
 def _number(i: int, row: Mapping[str, Any], name: str) -> float:
     """An output; NaN if it is missing."""
-    value = _scalar(row.get(name))
+    value = as_python(row.get(name))
     if is_missing(value):
         return math.nan
     if not is_real(value):
         raise ArgumentTypeError(f"results: expected a number for {name!r}, got {shown(value)} in point {i}.")
     return as_float(value)
-
-
-def _scalar(value: Any) -> Any:
-    """NumPy and PyTorch scalars as Python scalars; other values unchanged."""
-    return value.item() if getattr(value, "ndim", None) == 0 else value
