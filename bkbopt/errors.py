@@ -49,7 +49,7 @@ class ArgumentTypeError(BkbError, TypeError):
 
 
 class KernelError(BkbError, ValueError):
-    """A kernel returned the wrong shape, non-finite values, or a matrix that is not positive semi-definite."""
+    """A kernel returned the wrong shape, values that are not finite, or no symmetric positive semi-definite matrix."""
 
 
 class UnknownTrialError(BkbError, KeyError):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from bkbopt._support.states import Form, Kept, checked, refused
@@ -19,6 +20,7 @@ __all__ = [
     "check_dimension",
     "class_of",
     "classes_from_state",
+    "classes_to_state",
     "names_from_state",
     "params_from_state",
     "params_to_state",
@@ -113,6 +115,11 @@ def names_from_state(names: object, d: int) -> Names | None:
     return names
 
 
+def classes_to_state(labels: npt.NDArray[Any]) -> object:
+    """Labels `(K,)` for a state file, which keeps the types of all arrays but those of objects: these become lists."""
+    return labels.tolist() if labels.dtype.kind == "O" else labels
+
+
 def classes_from_state(classes: object, order: object, classifies: bool) -> Classes:
     """The labels in order, and the positions among them of those that have appeared.
 
@@ -124,14 +131,13 @@ def classes_from_state(classes: object, order: object, classifies: bool) -> Clas
         if classes is not None or order != []:
             raise refused("the classes", "None for a regression", repr(classes)[:80])
         return Classes.none()
-    if not isinstance(classes, list) or not classes or len(classes) > MOST_CLASSES:
+    array = np.array(classes, dtype=object) if isinstance(classes, list) else classes
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or not 0 < len(array) <= MOST_CLASSES:
         raise refused("the classes", "labels", repr(classes)[:80])
-    array = np.array(classes)
-    # NumPy makes floats of whole numbers that no integer type holds together.
-    labels = as_labels(array if array.tolist() == classes else np.array(classes, dtype=object), len(classes))
-    if merged_classes(None, labels).tolist() != classes:
+    labels = as_labels(array, len(array))
+    if merged_classes(None, labels).tolist() != labels.tolist():
         raise refused("the classes", "different labels in order", repr(classes)[:80])
-    known = range(len(classes))
+    known = range(len(labels))
     if not isinstance(order, list) or not order or not all(type(k) is int and k in known for k in order):
         raise refused("the order of the classes", "positions among them", repr(order)[:80])
     if len(set(order)) < len(order):

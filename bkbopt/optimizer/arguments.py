@@ -6,11 +6,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_choice, check_count
-from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.kernels import ARDKernel, matern52
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
+from bkbopt.kernels import ARDKernel, Kernel, matern52
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.trials.evaluations import Problem
@@ -39,6 +40,7 @@ __all__ = [
     "as_surrogate",
     "check_columns",
     "check_kernel",
+    "check_symmetry",
     "checked_seed",
     "shown",
 ]
@@ -46,6 +48,10 @@ __all__ = [
 
 #: An array with at most this many rows (low, high) is refused: it may be meant as bounds, or as a pool.
 MOST_BOUNDS = 20
+#: Number of objects for which a kernel's symmetry is checked; each may take long.
+FEW_OBJECTS = 8
+#: Largest difference of kernel values that have to be equal, relative; those computed in float32 differ by 1e-6.
+ASYMMETRY = 1e-3
 
 
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
@@ -143,6 +149,20 @@ def check_kernel(surrogate: Surrogate, history: History) -> None:
         raise ArgumentError(
             f"surrogate: expected a kernel with {history.dim} columns, those of the encoded points, got one with "
             f"{surrogate.kernel.dim}."
+        )
+
+
+@torch.no_grad()
+def check_symmetry(kernel: Kernel, n: int) -> None:
+    """Refuse a kernel on `n` objects if the order of two of the first few changes its value."""
+    rows = torch.arange(float(min(n, FEW_OBJECTS)), dtype=torch.float64)[:, None]
+    K = kernel(rows, rows)
+    gaps = (K - K.T).abs()
+    if bool((gaps > ASYMMETRY * K.abs().max()).any()):
+        i, j = divmod(int(gaps.argmax()), len(K))
+        raise KernelError(
+            f"kernel: expected k(a, b) = k(b, a), got {float(K[i, j]):.6g} for objects {i} and {j} of the pool and "
+            f"{float(K[j, i]):.6g} for {j} and {i}; pass a symmetric kernel."
         )
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "describe_schedule",
     "describe_surrogate",
     "read_candidates",
+    "read_changed",
     "read_schedule",
     "read_surrogate",
     "with_new_options",
@@ -99,6 +100,14 @@ def describe_pool(pool: Arms) -> Described:
     if isinstance(pool, StoredPool) or hasattr(pool.pool.arms, "iloc") or 8 * len(pool) * pool.dim > LARGEST:
         return Described(text, None)
     return Described(text, b"".join(block.astype("<f8").tobytes() for block in pool.raw_blocks()))
+
+
+def read_changed(described: Described, scale: bool) -> Space | Arms:
+    """The space or pool that another process has set; raises as `read_candidates`."""
+    try:
+        return read_candidates(described, None, scale)
+    except ArgumentError as error:
+        raise ArgumentError(f"{error} Another process has called set_pool: here too, open the log again.") from None
 
 
 def describe(candidates: Space | Arms) -> Described:
@@ -192,7 +201,8 @@ def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
     if len(objects) != text["objects"]:
         raise ArgumentError(
             f"pool: expected the {text['objects']} distinct objects of the log (all objects that were ever in the "
-            f"pool, by first appearance), got {len(objects)}; pass pool= with them."
+            f"pool, by first appearance), which holds none of them, got {len(objects)}; pass pool= with them to "
+            "Optimizer.open or load."
         )
     every = EncodedPool(as_pool(objects), scale=scale, has_kernel=True)
     if not all(isinstance(row, int) and 0 <= row < len(objects) for row in text["rows"]):

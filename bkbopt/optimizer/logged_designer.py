@@ -15,7 +15,7 @@ from typing import Any
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.arguments import check_columns
 from bkbopt.optimizer.conversion import conversion_of
-from bkbopt.optimizer.description import describe, read_candidates
+from bkbopt.optimizer.description import describe, read_changed
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.outcomes import finished, replaced
@@ -185,7 +185,7 @@ class LoggedDesigner:
         """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
         if self._coming is not None and describe(self._coming) == described.with_past({}):
             return self._coming
-        return read_candidates(described, None, self.designer.options.models.fit)
+        return read_changed(described, self.designer.options.models.fit)
 
     def _understood(self, entries: Sequence[Entry]) -> list[Entry]:
         """Entries of a file completed by their points, with parameters in the user's types."""

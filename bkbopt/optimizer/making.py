@@ -8,7 +8,15 @@ import numpy as np
 
 from bkbopt._support.checks import check_choice, check_count, check_flag
 from bkbopt.confidence import as_confidence
-from bkbopt.optimizer.arguments import as_feasible, as_problem, as_rule, as_surrogate, check_kernel, checked_seed
+from bkbopt.optimizer.arguments import (
+    as_feasible,
+    as_problem,
+    as_rule,
+    as_surrogate,
+    check_kernel,
+    check_symmetry,
+    checked_seed,
+)
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
@@ -52,6 +60,7 @@ def as_designer(
     problem = as_problem(space_or_pool, fit, prototype.has_kernel)
     if problem.pool is not None and problem.pool.objects is not None:
         prototype.bind_objects(problem.pool.objects)
+        check_symmetry(prototype.kernel, len(problem.pool.objects))
     signs = tuple(map(sign_of, directions))
     core = LoggedDesigner(replace(problem, signs=signs), options, entropy, as_feasible(feasible, problem))
     check_kernel(prototype, core.designer.history)

@@ -184,6 +184,16 @@ def test_names_and_labels_are_saved(tmp_path: Path) -> None:
     assert loaded.predict_one(as_dict(X[0])) == model.predict_one(X[0])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "bool", "object", "U10"])
+def test_labels_have_the_dtype_that_they_were_saved_with(dtype: str, tmp_path: Path) -> None:
+    labels = np.where(LABELS == "yes", "yes", "no") if dtype in ("object", "U10") else LABELS == "yes"
+    model = KONS.paper().fit(X, labels.astype(dtype))
+    model.save(tmp_path / "learner")
+    loaded = KONS.load(tmp_path / "learner")
+    assert loaded.classes_.dtype == loaded.predict(X).dtype == dtype
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def test_whole_numbers_of_any_size_are_saved_as_labels(tmp_path: Path) -> None:
     labels = np.where(LABELS == "yes", np.uint64(2**63 + 1), np.uint64(3))
     model = KONS.paper().fit(X, labels)

@@ -196,6 +196,14 @@ def test_bad_kernel_is_named_and_nothing_is_proposed(kernel: Any, surrogate: Any
         assert len(opt.trials) == 15
 
 
+def test_kernel_of_objects_that_depends_on_their_order_is_refused() -> None:
+    def before(A: Any, B: Any) -> Any:
+        return [[1.0 if a == b else 0.1 + 0.2 * (a < b) for b in B] for a in A]
+
+    with pytest.raises(KernelError, match=r"kernel: expected k\(a, b\) = k\(b, a\), got 0.3 for objects 0 and 1"):
+        bo.Optimizer(["ant", "bee", "cow"], seed=0, surrogate=bo.BKB(kernel=before))
+
+
 @pytest.mark.parametrize("noise", [0.0, -1.0, NAN, INF, "1", 1j])
 def test_bad_noise_is_refused(noise: Any) -> None:
     for surrogate in (bo.BKB, bo.ExactGP, bo.FourierGP):

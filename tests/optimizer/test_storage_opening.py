@@ -134,6 +134,16 @@ def test_objects_are_given_again_and_text_can_be_read_in_the_file(objects: list[
     )
 
 
+@pytest.mark.parametrize("rows", [WORDS, pd.DataFrame({"x": [1.0, 2.0, 3.0], "kind": ["a", "b", "a"]})])
+def test_a_pool_that_another_process_has_set_has_to_be_given_by_opening_the_log_again(rows: Any, path: Path) -> None:
+    more = {"surrogate": bo.BKB(kernel=letters, noise=0.1)} if rows is WORDS else {}
+    here = bo.Optimizer(rows, storage=path, seed=0, **more)
+    bo.Optimizer.open(path, pool=rows, **more).set_pool(rows[:2])
+    words = r"pool= with them to Optimizer.open or load.* Another process has called set_pool: here too, open the log"
+    with pytest.raises(ArgumentError, match=words):
+        here.ask()
+
+
 def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path: Path) -> None:
     for options, words in (
         ({"space": {"x": [object(), object()]}}, "choices"),
