@@ -69,7 +69,7 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
     values = [_read("VALUE", float, text, args) for text in (numbers[1:] if by_id else numbers)]
     for value in (*values, *limits.values()):
         if not math.isfinite(value):
-            raise UsageError(f"tell: expected finite values, got {value}; call fail for a trial without a value.")
+            raise UsageError(f"tell: expected finite values, got {value}; {_without_value(args, number, values)}.")
     if (number is None and args.params is None) or not (values or limits):
         raise UsageError("tell: expected an id and a value, --params and a value, or --from; give one of the three.")
     if number is None:
@@ -77,6 +77,17 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
             raise UsageError("--replace: expected the id of a finished trial, got --params; see show --trials.")
         return model_commands.tell_point(args, values, limits)
     return log_commands.tell(args, number, values, limits)
+
+
+def _without_value(args: argparse.Namespace, number: int | None, values: list[float]) -> str:
+    """What to do in place of telling a number that is not finite, for messages."""
+    if all(map(math.isfinite, values)):
+        return "leave out a constraint without a value"
+    if args.params is not None:
+        return "tell a point without a value with --from and FAIL in a column state"
+    if args.replace:
+        return "in Python Optimizer.tell(..., replace=True, invalid='fail') takes a value back"
+    return f"for a trial without a value: bkbopt fail {args.state} {'ID' if number is None else number}"
 
 
 def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:

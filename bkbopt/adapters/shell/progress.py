@@ -10,10 +10,32 @@ from bkbopt.optimizer.trials import Entry, Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-__all__ = ["Progress"]
+__all__ = ["LostTrials", "Progress"]
 
 #: Number of trials over which the rate is computed.
 RECENT = 20
+
+
+class LostTrials:
+    """Counts the failed trials of `bkbopt run` whose points were queued again: its commands were ended, or it died.
+
+    Attributes:
+        count: how many.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._failures: Counter[str] = Counter()
+
+    def note_failure(self, params: str) -> None:
+        """Take a failed trial that had a heartbeat; `params` are its parameters as JSON."""
+        self._failures[params] += 1
+
+    def note_new(self, params: str) -> None:
+        """Take a new trial, in the order of the log's changes: it may repeat one that has failed."""
+        if self._failures[params] > 0:
+            self._failures[params] -= 1
+            self.count += 1
 
 
 class Progress:
@@ -26,7 +48,7 @@ class Progress:
         running: the running trials, by their numbers.
         best: the feasible trial with the best value; with several objectives, None.
         front: the feasible trials that no other one dominates.
-        n_repeated: failed trials of `bkbopt run` whose points were queued again.
+        lost: the failed trials whose points were queued again.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -40,10 +62,9 @@ class Progress:
         self.best: Trial | None = None
         self.front: list[Trial] = []
         self._is_whole = False
-        self.n_repeated = 0
+        self.lost = LostTrials()
         self._states: dict[int, str] = {}
         self._counts: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
         self._recent: deque[datetime] = deque(maxlen=RECENT)
         self._seen = 0
 
@@ -61,7 +82,7 @@ class Progress:
         trial = entry.trial
         before = self._states.get(trial.id)
         if before is None:
-            self._note_repeat(trial)
+            self.lost.note_new(to_json(trial.params))
         self._states[trial.id] = trial.state
         self.running.pop(trial.id, None)
         if trial.state == RUNNING:
@@ -75,20 +96,12 @@ class Progress:
             self._note_end(entry)
         return True
 
-    def _note_repeat(self, trial: Trial) -> None:
-        """Count a new trial as a repetition if it has the parameters of a lost one."""
-        if self._failures:
-            key = to_json(trial.params)
-            if self._failures[key] > 0:
-                self._failures[key] -= 1
-                self.n_repeated += 1
-
     def _note_end(self, entry: Entry) -> None:
         trial = entry.trial
         if trial.told_at is not None:
             self._recent.append(trial.told_at)
         if trial.state == FAIL and entry.seen_at is not None:
-            self._failures[to_json(trial.params)] += 1
+            self.lost.note_failure(to_json(trial.params))
         if not trial.values or not trial.is_feasible:
             return
         # A trial without a value of some constraint counts only if there is no other.
@@ -129,8 +142,11 @@ class Progress:
 
     def line(self, now: datetime) -> str:
         """The progress on one line."""
-        words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"), (FAIL, "failed"))
-        parts = [", ".join(f"{self._counts[state]} {word}" for state, word in words)]
+        words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"))
+        counts = [f"{self._counts[state]} {word}" for state, word in words]
+        counts.append(f"{self._counts[FAIL] - self.lost.count} failed")
+        counts += [f"{self.lost.count} lost and queued again"] if self.lost.count else []
+        parts = [", ".join(counts)]
         parts += [self.summary()] if self.front else []
         rate = self.rate()
         if rate is not None:

@@ -239,6 +239,19 @@ def test_progress_counts_and_names_the_best_feasible_value(tmp_path: Path, capsy
     assert progress.line(opt.trials[2].told_at + timedelta(hours=5)).endswith("; last 5 h ago")
 
 
+def test_lost_trials_that_were_queued_again_are_not_counted_as_failed(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer.open(state)
+    opt.ask(3, heartbeat=True)
+    opt.fail(0)
+    opt.recover(enqueue=True)  # as `bkbopt run` does after Ctrl-C
+    opt.tell(opt.ask(), 1.0)
+    (shown,) = call(capsys, "show", state)
+    assert (shown["complete"], shown["queued"], shown["failed"], shown["lost"]) == (1, [4], 1, 2)
+    assert "1 queued, 1 failed, 2 lost and queued again; " in text_of(capsys, "watch", state, "--once")
+
+
 def test_a_value_without_its_constraint_is_the_best_only_if_there_is_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

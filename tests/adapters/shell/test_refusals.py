@@ -81,6 +81,21 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
 
 
 @pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("0", "nan"), "for a trial without a value: bkbopt fail LOG 0"),
+        (("--params", '{"x": 1}', "nan"), "tell a point without a value with --from and FAIL in a column state"),
+        (("0", "nan", "--replace"), "Optimizer.tell(..., replace=True, invalid='fail') takes a value back"),
+        (("0", "1", "--constraint", "a=nan"), "leave out a constraint without a value"),
+    ],
+)
+def test_a_value_that_is_not_finite_is_refused_with_what_can_be_done(
+    arguments: tuple[str, ...], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert advice in refused(capsys, "tell", "LOG", *arguments)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("tell", "LOG", "0"),

@@ -372,8 +372,8 @@ def test_a_repetition_is_known_by_its_point(folder: Path) -> None:
     def made() -> int:
         progress.update()
         anew = running.Progress(running.LogFile(folder / "space.db"))
-        assert anew.n_repeated == progress.n_repeated  # as those see it who read the log whole
-        return progress.n_finished - progress.n_repeated
+        assert anew.lost.count == progress.lost.count  # as those see it who read the log whole
+        return progress.n_finished - progress.lost.count
 
     opt.ask(2, heartbeat=True)
     assert made() == 0
