@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bkbopt.spaces.pool import EncodedPool, as_pool
+
 ARMS = np.random.default_rng(0).random((60, 3)) * [1.0, 100.0, 1e-3]
 TABLE = pd.DataFrame(
     {
@@ -15,6 +17,10 @@ TABLE = pd.DataFrame(
     }
 )
 WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow"]
+
+
+def encoded(arms: Any, **options: Any) -> EncodedPool:
+    return EncodedPool(as_pool(arms), **{"scale": True, "has_kernel": False, **options})
 
 
 def read_only(A: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Threads, processes and machines on one study: no worker proposes a point that another one is evaluating."""
 
-import copy
-import json
 import signal
 import socket
 import time
@@ -9,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import optuna
 import pytest
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import BaseStorage, GrpcStorageProxy, InMemoryStorage, RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
@@ -20,56 +17,23 @@ from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna import sampler as sampler_module
 from bkbopt.adapters.optuna.columns import internal_point, key_of
 from bkbopt.adapters.optuna.independent import independent_value
+from tests.adapters.optuna.shared_studies import (
+    CELLS,
+    CONTINUOUS,
+    GRID,
+    KEY,
+    Space,
+    cost,
+    finish,
+    joined,
+    n_distinct,
+    new_study,
+    point,
+)
 from tests.adapters.optuna.worker import optimize
 from tests.sweeps import slow_but, sweep
 
-Space = dict[str, BaseDistribution]
-STUDY, KEY = "study", "bkb:relative_params:"
-GRID: Space = {"a": IntDistribution(0, 3), "b": IntDistribution(-2, 4, step=2)}
-CELLS: Space = {"a": IntDistribution(0, 2), "kind": CategoricalDistribution(["relu", None, True, 0.5])}
-CONTINUOUS: Space = {"x": FloatDistribution(-1.0, 1.0), "rate": FloatDistribution(1e-4, 1.0, log=True)}
 SPACES = pytest.mark.parametrize("space", [CONTINUOUS, GRID, CELLS], ids=["continuous", "4x4", "12 cells"])
-
-
-def new_study(storage: BaseStorage | None = None, **options: Any) -> optuna.Study:
-    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 3, **options})
-    return optuna.create_study(study_name=STUDY, storage=storage, sampler=sampler)
-
-
-def joined(study: optuna.Study, **options: Any) -> optuna.Study:
-    """The same study as another process sees it."""
-    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 3, **options})
-    return optuna.load_study(study_name=STUDY, storage=study._storage, sampler=sampler)
-
-
-def point(trial: FrozenTrial | optuna.Trial) -> tuple[Any, ...]:
-    return tuple(sorted(trial.params.items()))
-
-
-def n_distinct(trials: list[Any]) -> int:
-    return len({point(trial) for trial in trials})
-
-
-def cost(trial: optuna.Trial) -> float:
-    """Best in the middle of numbers, and at the first of choices."""
-    distances = [
-        distribution.to_internal_repr(trial.params[name]) / (getattr(distribution, "high", 4) or 1.0)
-        for name, distribution in trial.distributions.items()
-    ]
-    return sum((distance - 0.5) ** 2 for distance in distances)
-
-
-def finish(study: optuna.Study, space: Space, n_trials: int) -> None:
-    for _ in range(n_trials):
-        trial = study.ask(space)
-        study.tell(trial, cost(trial))
-
-
-def published(trial: FrozenTrial) -> list[str]:
-    """The attributes that hold the proposal, in their order."""
-    chunks = {int(key.removeprefix(KEY)): text for key, text in trial.system_attrs.items() if key.startswith(KEY)}
-    assert sorted(chunks) == list(range(len(chunks)))
-    return [chunks[i] for i in range(len(chunks)) if chunks[i]]
 
 
 def test_running_trials_of_another_branch_block_no_cell() -> None:
@@ -196,70 +160,6 @@ def test_another_point_of_a_narrow_range_is_not_taken_for_the_same(monkeypatch: 
 
     monkeypatch.setattr(sampler_module, "publish", published_beside_another)
     assert [study.ask(space).params["x"]] == proposed
-
-
-@pytest.mark.parametrize("space", [CONTINUOUS, CELLS], ids=["continuous", "12 cells"])
-def test_the_proposal_is_published_whole(space: Space) -> None:
-    study = new_study()
-    finish(study, space, 4)
-    trial = study.ask()
-    assert published(study.trials[-1]) == []  # nothing is proposed before the first parameter is asked for
-    name, distribution = next(iter(space.items()))
-    trial._suggest(name, distribution)
-    assert len(json.loads("".join(published(study.trials[-1])))) == len(space)
-    for name, distribution in space.items():
-        trial._suggest(name, distribution)
-    assert trial.relative_params == trial.params
-
-
-def test_a_published_proposal_counts_like_one_that_has_been_taken_up() -> None:
-    study = new_study()
-    finish(study, CONTINUOUS, 6)
-    trial = study.ask()
-    trial.suggest_float("x", -1.0, 1.0)
-    twin = optuna.load_study(
-        study_name=STUDY, storage=copy.deepcopy(study._storage), sampler=BKBSampler(seed=0, n_startup_trials=3)
-    )
-    trial.suggest_float("rate", 1e-4, 1.0, log=True)
-    assert joined(study).ask(CONTINUOUS).params == twin.ask(CONTINUOUS).params
-
-
-def test_a_proposal_too_long_for_one_attribute_is_published_in_chunks(
-    open_storage: Callable[..., BaseStorage],
-) -> None:
-    space: Space = {f"a_parameter_with_a_longish_name_{i}": FloatDistribution(0.0, 1.0) for i in range(40)}
-    rng = np.random.default_rng(0)
-    past = [
-        optuna.create_trial(params=dict(zip(space, rng.random(40), strict=True)), distributions=space, value=value)
-        for value in (0.0, 1.0, 3.0)
-    ]
-    studies = [new_study(open_storage("sqlite", name)) for name in ("published", "taken up")]
-    for study in studies:
-        study.add_trials(past)
-    trial = studies[0].ask()
-    first = next(iter(space))
-    trial.suggest_float(first, 0.0, 1.0)
-    chunks = published(studies[0].trials[-1])
-    assert len(chunks) > 1
-    # An attribute of a relational database holds 2,045 characters, quotes and escapes of its JSON included.
-    assert max(len(json.dumps(chunk)) for chunk in chunks) <= 2046
-    assert len(json.loads("".join(chunks))) == len(space)
-
-    # Another sampler sees the same as if all parameters had been taken up.
-    taken_up = optuna.create_trial(state=TrialState.RUNNING, params=trial.relative_params, distributions=space)
-    studies[1].add_trial(taken_up)
-    suggested = [joined(study).ask(space).params for study in studies]
-    assert suggested[0] == suggested[1] != trial.relative_params
-
-
-def test_a_proposal_that_nobody_can_read_is_ignored() -> None:
-    study = new_study()
-    finish(study, CONTINUOUS, 4)
-    for text in ("{", "[1]", "null", '{"x": "nonsense"}', '{"x": 7e9, "unknown": 1}'):
-        trial = study.ask()
-        for i, chunk in enumerate((text, "")):
-            study._storage.set_trial_system_attr(trial._trial_id, f"{KEY}{i}", chunk)
-    assert n_distinct([study.ask(CONTINUOUS) for _ in range(3)]) == 3
 
 
 @pytest.mark.parametrize("kind", ["memory", "journal"])
