@@ -89,7 +89,8 @@ def calibration(
     ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
     for x, y, text in ((24, 90, "intervals too wide"), (76, 10, "intervals too narrow")):
         ax.text(x, y, text, color="#555555", ha="center", va="center", style="italic")
-    ax.set(xlabel="central interval (%)", ylabel="values inside (%)", xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    # Lines at 0 and at 100 % would be hidden by the frame.
+    ax.set(xlabel="central interval (%)", ylabel="values inside (%)", xlim=(0, 100), ylim=(-2, 102), aspect="equal")
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=2)
     return ax

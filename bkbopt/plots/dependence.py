@@ -1,5 +1,6 @@
 """Partial dependence: the posterior mean over one or two parameters, averaged over the others."""
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ ALONG, ALONG_2D = 60, 24
 MOST_NAMES = 6
 #: Characters of the name of the value at a panel of many.
 PANEL = 28
+#: Characters of a title of medium size that fit in an inch.
+LETTERS = 11.0
 
 
 def partial_dependence(
@@ -158,19 +161,21 @@ def pairwise_dependence(
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
-    title = value_label(value_name, form, len(form) + PANEL) + _held(opt, center)
+    most = max(1, int(LETTERS * figure.bbox.width / figure.dpi))
+    lines = [value_label(value_name, form, len(form) + PANEL), *_held(opt, center)]
+    title = "\n".join(textwrap.fill(line, most) for line in lines)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
 
 
-def _held(opt: Optimizer, center: Tensor) -> str:
-    """The values of the switches, which are not averaged over, as a second line of a title; empty without any."""
+def _held(opt: Optimizer, center: Tensor) -> list[str]:
+    """The values of the switches, which are not averaged over, as further lines of a title: one, or none."""
     if opt.space is None:
-        return ""
+        return []
     (params,) = opt.space.decode(center[None])
     held = [f"{name} = {params[name]}" for name in opt.space.names if name in opt.space.switches and name in params]
     values = ", ".join(held)
-    return f"\nheld fixed, except in panels of their own: {values}; hatched combinations do not exist" if held else ""
+    return [f"held fixed, except in panels of their own: {values}; hatched combinations do not exist"] if held else []
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _cards(run: Run) -> list[Html]:
     opt, cards = run.opt, []
     if run.has_model:
         choice = opt.recommend()
-        big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
+        big = tables.plus_minus(choice.mean, choice.std)
         feasible = [] if choice.feasibility is None else [("probability feasible", f"{choice.feasibility:.2g}")]
         cards.append(_card("Recommended (mean and sd)", big, *feasible, *_row(choice), *choice.params.items()))
     if run.front and run.is_single:

@@ -69,7 +69,8 @@ class Run:
         aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
         times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
         span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
-        return f"{aims[0].upper()}{aims[1:]}: {len(self.trials)} trials ({states or 'none yet'}){span}."
+        number = "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
+        return f"{aims[0].upper()}{aims[1:]}: {number} ({states or 'none yet'}){span}."
 
 
 def _until(first: datetime, last: datetime) -> str:

@@ -339,7 +339,7 @@ def _draw(
         color=series.colour,
         linestyle=(0, (2, 1.5)) if dashed else series.line,
         linewidth=1.4 if dashed else 2.0,
-        marker=series.marker if t is not None else None,
+        marker=series.marker if t is not None or n == 1 else None,  # a line through one value cannot be seen
         markersize=5,
         label=label,
         **steps,

@@ -161,8 +161,14 @@ def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
     """Put the ticks of the horizontal axis, with `both` also of the vertical one, at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
+    class WholeNumbers(MaxNLocator):
+        def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
+            """Around a single number there is room for its neighbours; by default there are fractions only."""
+            return (v0 - 1.0, v1 + 1.0) if abs(v1 - v0) < 1.0 else super().nonsingular(v0, v1)
+
     for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
-        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(WholeNumbers(integer=True, steps=[1, 2, 5, 10]))
+    ax.autoscale_view()  # limits may have been read, and so computed, before
 
 
 def log_ticks(axis: "Axis") -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "constraints_table",
     "front_table",
     "options_table",
+    "plus_minus",
     "row_words",
     "trials_table",
     "versions_table",
@@ -76,7 +77,13 @@ def trials_table(
 
     address = f"table-{name.partition(',')[0].replace(' ', '-')}"
     rows = (list(row(trial)) for trial in trials)
-    return table(f"{len(trials)} {name}; numbers have six digits", head, rows, id_=address)
+    shown = name.replace("trials", "trial", 1) if len(trials) == 1 else name
+    return table(f"{len(trials)} {shown}; numbers have six digits", head, rows, id_=address)
+
+
+def plus_minus(mean: float, sd: float) -> str:
+    """A mean with six digits and its standard deviation with two."""
+    return f"{mean:.6g} \u00b1 {float(f'{sd:.2g}'):.6g}"  # 2500, not 2.5e+03
 
 
 def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
@@ -87,7 +94,7 @@ def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
     head = [*(f"{name} (mean and sd)" for name in value_names), *row_names, *names]
 
     def row(point: FrontPoint) -> Iterator[object]:
-        yield from (f"{mean:.6g} \u00b1 {sd:.2g}" for mean, sd in zip(point.means, point.stds, strict=True))
+        yield from (plus_minus(mean, sd) for mean, sd in zip(point.means, point.stds, strict=True))
         yield from (cell(getattr(point, own)) for own in row_names.values())
         yield from (cell(point.params.get(name)) for name in names)
 

@@ -52,6 +52,13 @@ def test_the_legend_says_that_values_are_predicted_from_others(mixed: bo.Optimiz
     assert plots.calibration(mixed).get_lines()[-1].get_label() == f"{n} values, each predicted from others"
 
 
+def test_a_line_at_one_hundred_percent_is_not_hidden_by_the_frame() -> None:
+    ax = plots.calibration(bo.minimize(lambda p: 3.0, {"x": (0.0, 1.0)}, 12, seed=0))
+    line = ax.get_lines()[-1]
+    assert set(line.get_ydata()) == {100.0}
+    assert ax.get_ylim()[1] > 100.0
+
+
 def test_repeats_of_a_point_are_left_out_together() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], surrogate=bo.ExactGP(bo.kernels.rbf(1, lengthscale=1e-3), 1e-2), fit=False, seed=0)
     opt.tell([{"x0": 0.2}, {"x0": 0.2}, {"x0": 0.8}], [3.0, 3.0, 1.0])

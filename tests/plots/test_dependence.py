@@ -56,6 +56,14 @@ def test_pairwise_dependence_fills_the_lower_triangle(mixed: bo.Optimizer) -> No
                 assert axes[i, j].get_ylabel() == names[i]
 
 
+def test_the_title_of_a_single_panel_ends_within_the_figure() -> None:
+    figure = plots.pairwise_dependence(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, seed=0))[0, 0].figure
+    figure.canvas.draw()
+    assert figure._suptitle is not None
+    title = figure._suptitle.get_window_extent()
+    assert 0.0 < title.x0 < title.x1 < figure.bbox.width
+
+
 def test_marks_of_neighbouring_numbers_do_not_overlap() -> None:
     opt = bo.Optimizer({"depth": bo.Int(1, 12), "x": (0.0, 1.0)}, seed=0)
     opt.tell([{"depth": 3, "x": 0.2}, {"depth": 11, "x": 0.7}], [1.0, 0.0])

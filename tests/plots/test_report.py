@@ -94,6 +94,15 @@ def test_a_report_without_values_says_so(tmp_path: Path) -> None:
     assert not page.all("img")
 
 
+def test_a_single_trial_is_one_trial(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.ask()
+    plots.report(opt, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Minimize value: 1 trial (1 running)" in page
+    assert "1 trial; numbers have six digits" in page
+
+
 def test_a_report_before_there_is_a_model_says_when_it_comes(tmp_path: Path) -> None:
     opt = bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, seed=0)
     page = reported(opt, tmp_path)

@@ -65,6 +65,15 @@ def test_failed_evaluations_are_nan_and_improve_nothing() -> None:
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [0.0, 1.5, 1.5, 1.0])
 
 
+@pytest.mark.parametrize("draw", [plots.convergence, lambda run: plots.regret(run, 1.0)])
+def test_a_single_value_is_a_dot_above_a_whole_number(draw: Callable[[Any], Axes]) -> None:
+    ax = draw([3.0])
+    ax.figure.canvas.draw()
+    assert ax.get_lines()[0].get_marker() == "o"
+    assert [tick for tick in ax.get_xticks() if tick != round(tick)] == []
+    assert 1.0 in ax.get_xticks()
+
+
 def test_recommended_values_are_a_second_line_of_the_same_colour() -> None:
     ax = plots.convergence({"a": [3.0, 1.0], "b": [2.0, 2.0]}, recommended={"b": [2.5, 1.5]})
     lines = {line.get_label(): line for line in ax.get_lines()}
