@@ -147,7 +147,7 @@ informed.tell(notebook, "points")
 print(f"{len(informed.trials)} trials; first proposal: {dict(informed.ask().params)}")
 
 # %% [markdown]
-# There are as many values as the start-up design has points, so the model chooses the very first trial.
+# There are more values than the start-up design has points, so the model chooses the very first trial.
 #
 # ## Constraints and failures
 #

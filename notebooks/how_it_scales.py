@@ -128,8 +128,9 @@ print(f"regret of the recommendation: {values.max() - values[opt.recommend().ind
 # ## Time and memory of a step
 #
 # One step learns a value and computes the mean and variance at some hundred candidates. All three surrogates receive
-# random points, which is the worst case; that with a rough kernel fills four fifths of `max_inducing`. Memory is that
-# of the surrogate's arrays.
+# random points, which is the worst case; that with a rough kernel is at its limit. A draw of inducing points then fills
+# four fifths of `max_inducing`, and the rest is for points that are added before the next draw. Memory is that of the
+# surrogate's arrays.
 
 # %%
 SMOOTH, ROUGH = bo.kernels.rbf(4, lengthscale=0.7), bo.kernels.matern52(4, lengthscale=0.3)
@@ -204,7 +205,7 @@ _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncol
 #
 # ## What the limit costs
 #
-# Where the effective dimension is larger than `max_inducing`, BKB samples inducing points up to the limit, and the
+# Where the effective dimension is larger than `max_inducing`, BKB samples four fifths as many inducing points, and the
 # features no longer explain the whole prior variance. The unexplained part is the residual: the error of the mean
 # grows, and the band widens nearly everywhere. We compare with the exact process, on a function drawn with the rough
 # kernel.
@@ -269,9 +270,9 @@ _ = ax.legend(frameon=False)
 # necessary. The variance is never smaller than the residual. Near the inducing points the band can be too narrow, and
 # with less noise it is; `python -m benchmarks.dtc_variance` measures this. In practice:
 #
-# - **Look** at `plots.complexity(opt)`. If the number of inducing points stays well below `max_inducing`, nothing needs
-#   to be done. (If it stays at the limit, the effective dimension in the plot is an upper bound.)
-# - **If it stays at the limit**, raise `max_inducing` as far as time allows, or drop columns that do not matter
+# - **Look** at `plots.complexity(opt)`. If the number of inducing points stays well below four fifths of
+#   `max_inducing`, nothing needs to be done. (If it stays there, the effective dimension in the plot is a bound.)
+# - **If it stays at this limit**, raise `max_inducing` as far as time allows, or drop columns that do not matter
 #   (`plots.importance`). Also check whether the noise is really as small as its fitted value.
 # - **With a few hundred evaluations in all** and little noise, `surrogate="exact"` costs only a few milliseconds more.
 #

@@ -19,8 +19,8 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     """Inducing points m and effective dimension at each ask, against the number of values.
 
     The effective dimension is the sum of the leverages of all evaluations; m grows with it, and the cost of a step
-    grows with m. Fits of the kernel are visible as jumps. If m stays at its maximum, the limit `max_inducing` is
-    active.
+    grows with m. Fits of the kernel are visible as jumps. If m stays between four fifths of `max_inducing` and all of
+    it, this limit is active: a draw of inducing points fills four fifths, and the rest is for later points.
 
     Args:
         opt: an optimizer with at least one ask after the start-up design.
