@@ -18,6 +18,7 @@ from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["LivePlot"]
@@ -40,12 +41,13 @@ class LivePlot:
 
     Args:
         every: least number of seconds between the starts of two pictures.
-        draw: a function from an optimizer with at least one value to a matplotlib figure, such as `plots.overview`.
+        draw: a function from an optimizer with at least one value to a matplotlib figure or its Axes, such as
+            `plots.overview`.
         show: called with each picture instead of showing it: `lambda figure: figure.savefig("run.png")`.
 
     Raises:
         ArgumentError: outside of a notebook and without `show`, or `every` is negative.
-        ArgumentTypeError: `draw` or `show` is no callable.
+        ArgumentTypeError: `draw` or `show` is no callable, or what `draw` returns is neither figure nor Axes.
         MissingPackageError: matplotlib is not installed.
 
     Example:
@@ -62,7 +64,7 @@ class LivePlot:
         self,
         *,
         every: float = 1.0,
-        draw: "Callable[[Optimizer], Figure] | None" = None,
+        draw: "Callable[[Optimizer], Figure | Axes] | None" = None,
         show: "Callable[[Figure], object] | None" = None,
     ) -> None:
         self.every = check_number("every", every, 0.0, "a number of seconds >= 0")
@@ -87,11 +89,25 @@ class LivePlot:
         if drawn == self._drawn or not any(trial.is_feasible for trial in valued):
             return
         start = time.monotonic()
-        self._show(self._draw(optimizer))
+        self._show(_figure_of(self._draw(optimizer)))
         end = time.monotonic()
         is_first = self._drawn == (0, 0)  # it takes longer, since matplotlib is loaded
         self._next = max(start + self.every, end if is_first else end + (end - start) * (1.0 / SHARE - 1.0))
         self._drawn = drawn
+
+
+def _figure_of(drawn: Any) -> "Figure":
+    """The figure that a function has drawn, or that of the Axes on which it has drawn."""
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    figure = drawn.get_figure(root=True) if isinstance(drawn, Axes) else drawn
+    if not isinstance(figure, Figure):
+        raise ArgumentTypeError(
+            f"draw: expected a function that returns a figure or Axes, got {type(drawn).__name__} from it; return the "
+            "figure."
+        )
+    return figure
 
 
 class _InPlace:

@@ -99,6 +99,19 @@ def test_the_picture_fits_to_the_objectives(k: int, label: str, n_axes: int) -> 
     assert (axes[0].get_xlabel(), len(axes)) == (label, n_axes)
 
 
+def test_a_function_that_returns_axes_shows_their_figure() -> None:
+    shown: list[Figure] = []
+    live = plots.LivePlot(draw=plots.convergence, show=shown.append)
+    bo.minimize(lambda p: p["x"], SPACE, 3, callbacks=live, seed=0)
+    assert {type(figure) for figure in shown} == {Figure}
+
+
+def test_a_function_that_returns_no_picture_is_refused() -> None:
+    live = plots.LivePlot(draw=lambda opt: None, show=print)  # type: ignore[arg-type,return-value]
+    with pytest.raises(errors.ArgumentTypeError, match="draw: expected a function that returns a figure or Axes"):
+        bo.minimize(lambda p: p["x"], SPACE, 3, callbacks=live, seed=0)
+
+
 def test_a_notebook_shows_one_picture_and_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("IPython", reason="the extra notebooks brings it")
     import IPython
