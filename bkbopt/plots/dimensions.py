@@ -109,8 +109,9 @@ class Dimension:
         set_label(self.label, parse_math=False)  # dollar signs in names are literal
         if self.log:
             set_scale("log")
-            if self.is_continuum and self.values[-1] / self.values[0] < SHORT:
-                _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
+            span = self.values[-1] / self.values[0]
+            if self.is_continuum and span < SHORT:
+                _tick_plainly(ax.xaxis if which == "x" else ax.yaxis, span)
         if self.listed is not None:
             shown, angle = self._spread(ax, which)
             slant: Any = {"rotation": angle, "ha": "right" if angle == SLANT else "center"} if angle else {}
@@ -186,11 +187,12 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float | np.number | np.bool_) else None
 
 
-def _tick_plainly(axis: "Axis") -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten, written without powers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _tick_plainly(axis: "Axis", span: float) -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, written without powers; at even steps if `span` is below ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    even = MaxNLocator("auto", steps=[1, 2, 5, 10])  # between 3 and 4 there are no others
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if span >= 10.0 else even)
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 

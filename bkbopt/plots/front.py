@@ -58,7 +58,9 @@ def pareto(
     if value_names is None:
         value_names = (f"value {across}", f"value {up}")
     if isinstance(value_names, str) or len(value_names) != 2 or not all(isinstance(n, str) for n in value_names):
-        raise ArgumentTypeError(f"value_names: expected two names, got {value_names!r}.")
+        raise ArgumentTypeError(
+            f"value_names: expected two names, of objectives {across} and {up}, got {value_names!r}; pass these two."
+        )
     front = opt.best_trials
     best = {trial.id for trial in front}
     others = [trial for trial in opt.trials if trial.values and trial.id not in best]
