@@ -7,6 +7,7 @@ import numpy as np
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
+from bkbopt.plots.dimensions import tick_whole
 from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -70,6 +71,9 @@ def pool_ucb(
     _draw_rows(ax, opt, across, up, evaluated)
     ax.set_xlabel(x_name, parse_math=False)
     ax.set_ylabel(y_name, parse_math=False)
+    for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
+        if bool((values == np.round(values)).all()):
+            tick_whole(axis)
     legend_below(ax, ncols=3)
     return ax
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["FEW", "Dimension"]
+__all__ = ["FEW", "Dimension", "tick_whole"]
 
 #: A numeric parameter with at most this many values is drawn value by value, not as a continuum.
 FEW = 12
@@ -121,7 +121,7 @@ class Dimension:
             if self.log:
                 set_ticks([], minor=True)
         elif not self.log and all(isinstance(value, int) for value in self.values):
-            _tick_whole(ax.xaxis if which == "x" else ax.yaxis)
+            tick_whole(ax.xaxis if which == "x" else ax.yaxis)
         set_limits(*self.limits())
 
     def room(self, ax: "Axes") -> float:
@@ -197,7 +197,7 @@ def _tick_plainly(axis: "Axis", span: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _tick_whole(axis: "Axis") -> None:
+def tick_whole(axis: "Axis") -> None:
     """Ticks at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 

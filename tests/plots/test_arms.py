@@ -46,6 +46,13 @@ def test_a_pool_that_is_minimised_is_coloured_by_its_lower_bound_at_the_beta_in_
     assert figure.axes[1].get_ylabel().startswith("lower confidence bound of value")
 
 
+def test_a_column_of_whole_numbers_has_whole_ticks(run: Callable[..., bo.Optimizer]) -> None:
+    rows = np.column_stack([np.random.default_rng(0).random(30), np.arange(30) % 4])
+    ax = plots.pool_ucb(run(rows, lambda p: p["x0"], 10), "x0", "x1")
+    assert all(tick == round(tick) for tick in ax.get_yticks())
+    assert any(tick != round(tick) for tick in ax.get_xticks())
+
+
 def test_pools_with_choices_and_pools_of_objects_have_what_fits_them(
     run: Callable[..., bo.Optimizer], scattered: Callable[[Axes], list[np.ndarray]]
 ) -> None:
