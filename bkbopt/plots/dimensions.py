@@ -191,7 +191,7 @@ def _tick_plainly(axis: "Axis", span: float) -> None:
     """Ticks at 1, 2 and 5 times the powers of ten, written without powers; at even steps if `span` is below ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    even = MaxNLocator("auto", steps=[1, 2, 5, 10])  # between 3 and 4 there are no others
+    even = MaxNLocator("auto", steps=[1, 2, 5, 10])  # from 1 to 1.5 there would be one
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if span >= 10.0 else even)
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
