@@ -10,7 +10,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, as_python, shown
 
-__all__ = ["check_items", "describe", "parse", "read_description"]
+__all__ = ["check_items", "describe", "looks_like_bounds", "parse", "read_description"]
 
 T = TypeVar("T")
 Items = tuple[tuple[str, Parameter], ...]
@@ -40,7 +40,7 @@ def parse(spec: object) -> Items:
                 f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for "
                 f"whole numbers, or ({float(low)}, {float(high)}) for real ones."
             )
-        elif build is _parse_value and _looks_like_bounds(value):
+        elif build is _parse_value and looks_like_bounds(value):
             low, high = map(as_python, value)
             _warn_once(
                 f"parameter {name!r}: [{low}, {high}] is a set of two choices; write ({low}, {high}) for the range "
@@ -107,7 +107,7 @@ def _parse_value(value: object) -> Parameter:
     )
 
 
-def _looks_like_bounds(value: Any) -> bool:
+def looks_like_bounds(value: Any) -> bool:
     """Whether a list is two floats in order, as bounds are in some other packages."""
     if not isinstance(value, list) or len(value) != 2:
         return False

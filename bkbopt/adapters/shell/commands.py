@@ -5,6 +5,7 @@ import contextlib
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -26,8 +27,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command with the arguments `argv`, by default those of the process, and return the exit status."""
     try:
         args = _understood(list(sys.argv[1:] if argv is None else argv))
-        for row in args.run(args):
-            sys.stdout.write(as_line(row) + "\n")
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            for row in args.run(args):
+                sys.stdout.write(as_line(row) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe, as `head` does. Python would report an error when it flushes the rest at exit.
@@ -38,6 +41,11 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
     return 0
+
+
+def _warned(message: Warning | str, *_: object, **_more: object) -> None:
+    """Print a warning on one line, without the line of code that has caused it."""
+    sys.stderr.write(f"bkbopt: {' '.join(str(message).split())}\n")
 
 
 def _failed(error: object, status: int) -> int:

@@ -17,6 +17,7 @@ A search space in TOML:
 
 import math
 import os
+import warnings
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
@@ -71,10 +72,21 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 
 def _parameter(name: str, entry: Any) -> Any:
     from bkbopt import Categorical, Float, Int, Ordinal
+    from bkbopt.spaces.parsing import looks_like_bounds
 
     values = entry if isinstance(entry, list) else [entry]
     if any(isinstance(v, float) and not math.isfinite(v) for v in values):
         raise ArgumentError(f"parameter {name!r}: expected finite numbers, got {entry!r}.")
+    if looks_like_bounds(entry):
+        low, high = entry
+        warnings.warn(
+            f"parameter {name!r}: [{low}, {high}] is a set of two choices; write "
+            f'{{ type = "float", low = {low}, high = {high} }} for the range between them, or '
+            f'{{ type = "categorical", choices = [{low}, {high}] }}.',
+            UserWarning,
+            stacklevel=2,
+        )
+        return Categorical(entry)
     if not isinstance(entry, dict):
         return entry
     fields = dict(entry)

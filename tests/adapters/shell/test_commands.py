@@ -1,6 +1,7 @@
 """The command-line tool does what the API does, one JSON object a line."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,21 @@ import pytest
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
 from tests.adapters.shell.calls import IN_PYTHON, SPACE, Copy, call, process, refused, value
+
+
+def test_a_list_of_bounds_is_two_choices_with_a_warning_in_the_words_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "space.toml").write_text("[space]\nx = [0.0, 1.5]\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert cli.main(["init", str(tmp_path / "space.toml"), str(tmp_path / "log.db")]) == 0
+    assert capsys.readouterr().err == (
+        "bkbopt: parameter 'x': [0.0, 1.5] is a set of two choices; write "
+        '{ type = "float", low = 0.0, high = 1.5 } for the range between them, or '
+        '{ type = "categorical", choices = [0.0, 1.5] }.\n'
+    )
+    assert bo.Optimizer.load(tmp_path / "log.db").space == bo.Space.parse({"x": bo.Categorical([0.0, 1.5])})
 
 
 def test_tells_are_those_of_the_api_with_the_same_seed(state: str, capsys: pytest.CaptureFixture[str]) -> None:
