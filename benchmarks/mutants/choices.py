@@ -99,8 +99,22 @@ CHOICES = (
     Fault(
         "every late suggestion is narrow",
         "search/choosing.py",
-        "request.number >= FIRST_NARROW and request.number % 2 == 0",
-        "request.number >= FIRST_NARROW",
+        "request.number % 2 == 0 or is_costly()",
+        "True",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "exploring a pool is never too costly",
+        "search/choosing.py",
+        "bool(odd.mean() > COSTLY * even.mean())",
+        "False",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "exploring a pool ends where it is costly",
+        "search/choosing.py",
+        "number // 2 % EXPLORING == 0",
+        "False",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -17,7 +17,7 @@ GEST = (
     Fault(
         "a suggestion may come back with other variables",
         "adapters/gest/reports.py",
-        "if name in row and not _is_same(parameter, _scalar(row[name]), trial.params[name]):",
+        "if name in row and not _is_same(parameter, as_python(row[name]), trial.params[name]):",
         "if False:",
         GENERATOR,
     ),

@@ -1,7 +1,7 @@
 """Choice of a point of a candidate set: which points are excluded, and whether it is a perturbation."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,11 +14,20 @@ from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
-from bkbopt.search.perturbations import is_perturbation, perturbation
+from bkbopt.search.perturbations import RECENT, is_perturbation, is_within_schedule, perturbation
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
 
-__all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "WIDE", "Chooser", "width_of"]
+__all__ = [
+    "BATCH_BUDGET",
+    "FIRST_NARROW",
+    "LARGE_BATCH",
+    "NARROW",
+    "WIDE",
+    "Chooser",
+    "is_exploring_costly",
+    "width_of",
+]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
@@ -28,6 +37,9 @@ GREEDY = 3
 LARGE_BATCH = 5
 #: Factors of beta of narrow suggestions and of wide ones; number of trials after which one objective has narrow ones.
 NARROW, WIDE, FIRST_NARROW = 0.4, 2.5, 300
+#: Expected regret of the latest odd trials of a pool, relative to that of the even ones, above which odd trials are
+#: narrow too, all but one of `EXPLORING`; fewest trials of either kind that are compared.
+COSTLY, EXPLORING, FEWEST = 3.0, 4, 20
 #: Under noisy constraints one of this many suggestions is a point that could be recommended.
 CHECKED = 4
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
@@ -36,11 +48,19 @@ BATCH_BUDGET = 1.0
 REFRESH = 64
 
 
-def width_of(options: Options, request: Request, n_objectives: int = 1, *, noisily_limited: bool = False) -> float:
+def width_of(
+    options: Options,
+    request: Request,
+    n_objectives: int = 1,
+    *,
+    noisily_limited: bool = False,
+    is_costly: Callable[[], bool] = lambda: False,
+) -> float:
     """The factor of beta for a suggestion: 1, `NARROW`, `WIDE`, or 0 for a *greedy* one, by the posterior mean alone.
 
     From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
-    are so far apart that the model takes detail near the optimum for noise; see docs/design/narrow-suggestions.md.
+    are so far apart that the model takes detail near the optimum for noise; see docs/design/narrow-suggestions.md. If
+    the others are costly, see `is_exploring_costly`, they are narrow too.
 
     Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions has the whole width, and the others are greedy. In
     a sequential search the first value in a region with a large bound lowers that bound. In a batch no value arrives,
@@ -64,7 +84,25 @@ def width_of(options: Options, request: Request, n_objectives: int = 1, *, noisi
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
     if noisily_limited and request.number % CHECKED == 0:
         return 0.0
-    return NARROW if request.number >= FIRST_NARROW and request.number % 2 == 0 else 1.0
+    if request.number < FIRST_NARROW:
+        return 1.0
+    return NARROW if request.number % 2 == 0 or is_costly() else 1.0
+
+
+def is_exploring_costly(number: int, models: Models, n_arms: int | None) -> bool:
+    """Whether the odd trial `number` in a pool or grid is to be narrow, because others like it have cost too much.
+
+    The costs are expected regrets. Where values are rough, every row without a value may be the best one for the model,
+    so that upper confidence bounds with the whole width explore without end; see docs/design/narrow-suggestions.md.
+    """
+    if n_arms is None or not models.is_plain or number // 2 % EXPLORING == 0:
+        return False
+    latest = models.history.finished[-RECENT:]
+    numbers, costs = np.array([e.number for e in latest]), models.costs(models.history.X[-len(latest) :]).numpy()
+    # Perturbations cost more, and have odd and even numbers.
+    counted = np.isfinite(costs) & (numbers >= FIRST_NARROW) & ~np.array([is_within_schedule(n) for n in numbers])
+    even, odd = (costs[counted & (numbers % 2 == k)] for k in (0, 1))
+    return min(len(even), len(odd)) >= FEWEST and bool(odd.mean() > COSTLY * even.mean())
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidate_sets import CandidateSets
 from bkbopt.search.candidates.base import Choice, exhausted
-from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, Chooser, width_of
+from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, Chooser, is_exploring_costly, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.models import Models, Posteriors
@@ -331,9 +331,14 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        limited = models.is_noisily_limited
-        width = width_of(options, request, len(models.objectives), noisily_limited=limited)
         n_arms = self.candidates.n_arms(request.space)
+        width = width_of(
+            options,
+            request,
+            len(models.objectives),
+            noisily_limited=models.is_noisily_limited,
+            is_costly=lambda: is_exploring_costly(request.number, models, n_arms),
+        )
         sure = SURE if len(pending) < LARGE_BATCH else 0.5
         posteriors = models.posteriors(pending, n_arms, width=width, sure=sure)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))

@@ -8,6 +8,7 @@
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -158,6 +159,16 @@ class Models:
             by_bounds=bool(self._measured_limits) and not self.objectives[0].is_noiseless,
             sure=sure,
         )
+
+    def costs(self, X: Tensor) -> Tensor:
+        """Posterior mean of the first objective at the best evaluated point minus that at the points `X (n, d)`, (n,).
+
+        It is NaN for a point without a value.
+        """
+        means, observations = self.objectives[0].fitted.numpy(), self.objectives[0].surrogate.observations
+        rows = [observations.row_of(key) for key in row_keys(X)]
+        known = np.array([math.nan if row is None else means[row] for row in rows])
+        return torch.from_numpy(means.max() - known)
 
     def _known_points(self) -> "Known":
         """What is known of the observed points, computed once for the same trials."""

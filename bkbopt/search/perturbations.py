@@ -56,6 +56,7 @@ __all__ = [
     "WIDE_BETA",
     "Perturbations",
     "is_perturbation",
+    "is_within_schedule",
     "perturbation",
 ]
 
@@ -97,7 +98,7 @@ class Perturbations:
             first = FIRST_WIDE_STEP
         else:
             first = FIRST_PERTURBATION_OF_CHOICES if self.choices else FIRST_PERTURBATION
-        return number > first and _count(number) > _count(number - 1)
+        return number > first and is_within_schedule(number)
 
     def is_affordable(self, number: int, numbers: Sequence[int], losses: Tensor) -> bool:
         """Whether the latest perturbations have cost little compared with the other trials, or this one is certain.
@@ -111,6 +112,11 @@ class Perturbations:
             return True
         due = torch.tensor([self.is_due(number) for number in numbers], dtype=torch.bool)
         return float(losses[due].sum()) <= AFFORDABLE * float(losses[~due].sum())
+
+
+def is_within_schedule(number: int) -> bool:
+    """Whether the number of perturbations is larger up to trial `number` than up to the trial before it."""
+    return number > 0 and _count(number) > _count(number - 1)
 
 
 def _count(number: int) -> int:

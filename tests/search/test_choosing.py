@@ -14,7 +14,17 @@ from bkbopt.confidence import Constant
 from bkbopt.search import choosing
 from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.candidates.box import BoxCandidates
-from bkbopt.search.choosing import BATCH_BUDGET, CHECKED, FIRST_NARROW, LARGE_BATCH, NARROW, WIDE, width_of
+from bkbopt.search.choosing import (
+    BATCH_BUDGET,
+    CHECKED,
+    EXPLORING,
+    FIRST_NARROW,
+    LARGE_BATCH,
+    NARROW,
+    WIDE,
+    is_exploring_costly,
+    width_of,
+)
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.criteria.expected import SURE, Expected
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -148,6 +158,30 @@ def test_every_second_suggestion_of_a_long_search_is_narrow(running: int) -> Non
     assert (widths[:FIRST_NARROW] == 1.0).all()
     assert (widths[FIRST_NARROW::2] == NARROW).all()
     assert (widths[FIRST_NARROW + 1 :: 2] == 1.0).all()
+
+
+def test_late_suggestions_that_would_explore_at_too_large_a_cost_are_narrow() -> None:
+    options = Options(ModelOptions(bo.BKB()))
+    widths = np.array([width_of(options, request, is_costly=lambda: True) for request in requests(0)])
+    assert (widths[:FIRST_NARROW] == 1.0).all()
+    assert (widths[FIRST_NARROW:] == NARROW).all()
+
+
+@pytest.mark.parametrize(
+    ("odd_row", "in_pool", "costly"), [(0, True, True), (1, True, False), (0, False, False)]
+)  # row 0 is as far below row 1 as the others, and row 1 is the best one
+def test_exploring_a_pool_is_costly_where_odd_trials_have_been_worse_than_even_ones(
+    odd_row: int, in_pool: bool, costly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "FIRST_NARROW", 20)
+    opt, rng = bo.Optimizer(ARMS, direction="maximize", seed=0, n_startup_trials=5), np.random.default_rng(0)
+    for number in range(120):
+        row = number % 30 if number < 30 else (odd_row if number % 2 else 1)
+        opt.tell({"index": row}, 10.0 * (row == 1) + 0.1 * rng.standard_normal())
+    models = opt._core.update().models
+    numbers = range(121, 161, 2)
+    found = [is_exploring_costly(number, models, len(ARMS) if in_pool else None) for number in numbers]
+    assert found == [costly and number // 2 % EXPLORING != 0 for number in numbers]
 
 
 @pytest.mark.parametrize("running", [0, 99])
