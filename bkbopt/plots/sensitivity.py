@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Share", "draw_shares", "importance", "variance_shares"]
 
+#: Deviation of a posterior mean that counts as flat, as a fraction of the range of the values.
+FLAT = 1e-10
+
 
 @dataclass(frozen=True)
 class Share:
@@ -72,22 +75,23 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         True
     """
     opt, n = as_optimizer(opt), check_count("n", n, 2)
-    told(opt)
+    spread = float(np.ptp(told(opt).y))
     coordinates = coordinates_of(opt)
     A, B = coordinates.shuffled(n)
     f_A, f_B = (predicted(opt, coordinates.encoded(U))[0] for U in (A, B))
     center, scale = f_A.mean(), max(float(np.abs(f_A).max()), float(np.finfo(float).tiny))
     f_A, f_B = (f_A - center) / scale, (f_B - center) / scale
     variance = float(np.concatenate([f_A, f_B]).var())
+    # A smaller deviation is that of a flat mean with rounding errors, of the model or of numbers of its size.
+    flat = max(FLAT * spread / scale, float(8.0 * np.finfo(float).eps))
     shares = {}
     for dimension in coordinates.dimensions(2):
         U = A.clone()
         U[:, dimension.column] = B[:, dimension.column]
         f = (predicted(opt, coordinates.encoded(U))[0] - center) / scale
-        # A smaller variance is that of a flat mean with rounding errors.
         first, total = (
             (0.0, 0.0)
-            if variance < 1e-20
+            if variance**0.5 < flat
             else (float((f_B * (f - f_A)).mean()) / variance, float(((f_A - f) ** 2).mean()) / (2.0 * variance))
         )
         total = min(max(total, 0.0), 1.0)

@@ -55,6 +55,16 @@ def test_a_flat_mean_has_no_important_parameter() -> None:
     assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
 
 
+def test_a_constant_added_to_the_values_changes_no_share() -> None:
+    def shares(constant: float) -> list[float]:
+        opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        for i in range(12):
+            opt.tell({"x": i / 11, "y": i % 3 / 2}, i / 8 + i % 3 + constant)  # the sums are exact
+        return [share.total for share in plots.variance_shares(opt, n=64).values()]
+
+    assert shares(2.0**36) == pytest.approx(shares(0.0), abs=1e-3)  # means near 2^36 have five digits of the range
+
+
 def test_importance_draws_the_shares_largest_on_top(mixed: bo.Optimizer) -> None:
     shares = plots.variance_shares(mixed, n=256)
     ax = plots.importance(mixed, n=256)
