@@ -1,7 +1,8 @@
 """Foreign kernels: conversion of GPyTorch kernels and plain callables, and an outputscale for them."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -19,6 +20,11 @@ __all__ = ["CallableKernel", "GPyTorchKernel", "ScaledKernel", "as_kernel"]
 class ScaledKernel:
     """A kernel without fitted hyper-parameters, multiplied by an outputscale that is fitted.
 
+    Attributes:
+        base: the kernel.
+        log_outputscale: logarithm of the factor, a scalar.
+        log_variance: logarithm of the base's usual k(x, x), so that its units do not matter for the prior.
+
     Example:
         >>> import torch
         >>> from bkbopt.kernels import ScaledKernel, as_kernel
@@ -31,6 +37,15 @@ class ScaledKernel:
 
     base: Kernel
     log_outputscale: Tensor
+    log_variance: float = 0.0
+
+    @classmethod
+    def start(cls, base: Kernel, X: Tensor) -> "ScaledKernel":
+        """The kernel at which a fit begins: its prior variance is about 1 on average over the points `X (n, d)`."""
+        variance = float(base.diag(X).mean())
+        # Two decimals are enough, and a kernel with k(x, x) = 1 up to rounding is not scaled.
+        log_variance = round(math.log(variance), 2) if variance > 0.0 else 0.0
+        return cls(base, X.new_tensor(-log_variance), log_variance)
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
@@ -42,16 +57,16 @@ class ScaledKernel:
 
     @property
     def theta(self) -> Tensor:
-        """Log outputscale, (1,)."""
-        return self.log_outputscale.reshape(1)
+        """Logarithm of the usual prior variance, (1,)."""
+        return self.log_outputscale.reshape(1) + self.log_variance
 
     def with_theta(self, theta: Tensor) -> "ScaledKernel":
         """See `FittableKernel`."""
-        return ScaledKernel(self.base, theta[0])
+        return replace(self, log_outputscale=theta[0] - self.log_variance)
 
     def log_prior(self) -> Tensor:
-        """Normal on the logarithm, location 0 and scale 1, up to a constant."""
-        return -0.5 * self.log_outputscale**2
+        """Normal on the logarithm of the usual prior variance, location 0 and scale 1, up to a constant."""
+        return -0.5 * (self.log_outputscale + self.log_variance) ** 2
 
 
 #: Kernel classes that `as_kernel` returns unchanged.

@@ -135,7 +135,7 @@ class Fitter:
         found = self._fitted(X, y, std, categorical, rng)
         if not self._looks_for_outliers(found, y):
             return found
-        start = self._first_kernel(X.shape[1], categorical)
+        start = self._first_kernel(X, categorical)
         v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
         may_be = measured & occur_once(y)
         is_kept = without_outliers(X, v, may_be, found.kernel, found.noise, start, refit)
@@ -162,7 +162,7 @@ class Fitter:
         known = torch.isfinite(std)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
-        start: tuple[Kernel, float] = self._first_kernel(X.shape[1], categorical), noise
+        start: tuple[Kernel, float] = self._first_kernel(X, categorical), noise
         data: Observations | FitData
         if fit_noise and bool(known.any()):
             data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
@@ -224,7 +224,7 @@ class Fitter:
             noise: the fitted noise variance, standardised units squared.
             categorical: columns that hold category codes.
         """
-        start = self._first_kernel(observations.dim, categorical)
+        start = self._first_kernel(observations.X, categorical)
         free, _ = self._with_structure(observations, start, FREE_OF_NOISE, False, np.random.default_rng(0))
         data = FitData.of(observations)
         return log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
@@ -240,14 +240,13 @@ class Fitter:
             return max(scaler.noise(float(std.median())), DETERMINISTIC), False
         return DEFAULT_NOISE, True
 
-    def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:
-        """The kernel at the start of a fit: the user's, or the default."""
+    def _first_kernel(self, X: Tensor, categorical: tuple[int, ...]) -> FittableKernel:
+        """The kernel at the start of a fit to values at `X (n, d)`: the user's, or the default."""
         given = self.surrogate
         if not given.has_kernel:
-            return matern52(dim, categorical=categorical)
+            return matern52(X.shape[1], categorical=categorical)
         kernel = placed(given.kernel, CPU)
-        scale = torch.zeros((), dtype=torch.float64)
-        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel(kernel, scale)
+        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel.start(kernel, X)
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
         """Whether the kernel is the default one, whose structure may be chosen."""

@@ -132,6 +132,17 @@ def test_kernel_without_hyperparameters_gets_a_fitted_scale() -> None:
     assert float(m.surrogate.kernel.diag(X[:1])[0]) != 1.0
 
 
+@pytest.mark.parametrize("unit", [math.exp(-12.0), math.exp(12.0)])
+def test_units_of_a_kernel_without_hyperparameters_do_not_matter(unit: float) -> None:
+    X, y = data(20)
+    expected, found = (
+        fitted(X, y, bo.ExactGP(kernel=lambda A, B, c=c: c * torch.exp(-torch.cdist(A, B)))).predict(X + 0.1)
+        for c in (1.0, unit)
+    )
+    for a, b in zip(expected, found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=0.0)
+
+
 # -- values that are no numbers ----------------------------------------------------------------------------------------
 
 
