@@ -85,6 +85,14 @@ def test_outdated_values_keep_less_weight_by_a_larger_std() -> None:
     assert [t.stds for t in opt.trials[:10]] == [(2.0,)] * 10
 
 
+def test_a_value_that_got_a_large_std_is_not_recommended_among_values_without_noise() -> None:
+    opt = told(24)
+    best, slip = opt.recommend(), opt.trials[9]
+    opt.tell(slip, -1.0, std=1e3, replace=True)
+    assert slip.params != best.params
+    assert opt.recommend().params == best.params
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -158,8 +158,8 @@ class Fitter:
         self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
     ) -> FittedModel:
         """`fitted` with all values."""
-        scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
-        known = torch.isfinite(std)
+        known, counts = torch.isfinite(std), _is_informative(y, std)
+        scaler = Scaler.from_values(y[counts], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
         start: tuple[Kernel, float] = self._first_kernel(X, categorical), noise
@@ -169,7 +169,7 @@ class Fitter:
         else:
             data = self._observed(scaler, X, y, std, noise)
         kernel, noise = self._with_structure(data, *start, fit_noise, rng)
-        unknown = noise_is_fitted or self.options.deterministic
+        unknown = noise_is_fitted or (self.options.deterministic and bool(counts.all()))
         may_warp = self.winsorised and unknown and len(y) >= FEWEST and self._is_default(start[0])
         if may_warp and is_better_warped(X, y, scaler, (kernel, noise), start, fit_noise):
             scaler = scaler.warped(y)
@@ -270,6 +270,18 @@ class Fitter:
         observations = Observations(X.shape[1])
         observations.add(X, scaler.transform(y), self.weights(scaler, std, noise))
         return observations
+
+
+def _is_informative(y: Tensor, std: Tensor) -> Tensor:
+    """Which of the values `y (n,)` are a measure of the scale of all, (n,); `std` are known deviations of their noise.
+
+    Not those whose noise is larger than the range of the more precise half: a value of any size may have been told with
+    a noise that takes all weight from it.
+    """
+    sd = std.nan_to_num(nan=0.0)
+    precise = sd <= sd.median()
+    spread = y[precise].max() / 2.0 - y[precise].min() / 2.0  # the range of the largest doubles overflows
+    return precise | (sd / 2.0 <= spread) if spread > 0.0 else torch.ones_like(precise)
 
 
 def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, may_be: Tensor, is_kept: Tensor) -> FittedModel:

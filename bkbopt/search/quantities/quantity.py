@@ -215,10 +215,14 @@ class Quantity:
 
     @property
     def measured(self) -> Tensor:
-        """Mean of the values at each unique observed point, standardised, (u,)."""
+        """Mean of the values at each unique observed point, standardised, (u,).
+
+        Without noise it is the posterior mean at points whose own values are known to have some.
+        """
         obs = self.surrogate.observations.to(CPU)
         # Sums of equal values differ by rounding if there are different numbers of them.
-        return torch.round(obs.s / obs.n, decimals=12)
+        means = torch.round(obs.s / obs.n, decimals=12)
+        return torch.where(self.surrogate.noise > NOISELESS * obs.n, self.fitted, means) if self.is_noiseless else means
 
     @property
     def noise_std(self) -> float:

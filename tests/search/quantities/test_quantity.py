@@ -250,6 +250,19 @@ def test_unknown_noise_is_fitted_to_the_values_that_have_it(told: float, true: f
     assert sd == pytest.approx(unknown, rel=0.35)
 
 
+@pytest.mark.parametrize("wrong", [-1e9, -1e3, 1e3, 1e9])
+@pytest.mark.parametrize("others", [NAN, 0.05])
+def test_a_value_with_noise_beyond_the_range_of_the_others_counts_as_none(wrong: float, others: float) -> None:
+    X, y = data(25)
+    y = y + 0.05 * torch.as_tensor(np.random.default_rng(3).standard_normal(25))
+    std = torch.full((25,), others, dtype=torch.float64)
+    std[0], y[0] = 1e3 * abs(wrong), wrong
+    without = fitted(X[1:], y[1:], std=std[1:], first=24).predict(X)
+    # The number of points is in the prior of the constant mean, and in the choice of a structure by evidence.
+    for found, expected in zip(fitted(X, y, std=std, first=25).predict(X), without, strict=True):
+        torch.testing.assert_close(found, expected, rtol=0.1, atol=0.02)
+
+
 def test_stated_noise_is_kept_where_values_are_stated_to_be_deterministic() -> None:
     X, y = data(20)
     m = fitted(X, y, bo.ExactGP(noise=0.04), deterministic=True)
