@@ -47,6 +47,10 @@ AT_RANDOM = 1.0
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
 WEIGHTS = (1e-12, 1e6)
 
+#: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
+#: are so many more precise ones. Fewer say little about their range.
+DROWNED, PRECISE = 3.0, 8
+
 
 @dataclass(frozen=True)
 class ModelOptions:
@@ -275,13 +279,19 @@ class Fitter:
 def _is_informative(y: Tensor, std: Tensor) -> Tensor:
     """Which of the values `y (n,)` are a measure of the scale of all, (n,); `std` are known deviations of their noise.
 
-    Not those whose noise is larger than the range of the more precise half: a value of any size may have been told with
-    a noise that takes all weight from it.
+    Not those whose noise is `DROWNED` times the range of the more precise ones, if these are `PRECISE` or more: a value
+    of any size may have been told with a noise that takes all weight from it.
     """
-    sd = std.nan_to_num(nan=0.0)
-    precise = sd <= sd.median()
-    spread = y[precise].max() / 2.0 - y[precise].min() / 2.0  # the range of the largest doubles overflows
-    return precise | (sd / 2.0 <= spread) if spread > 0.0 else torch.ones_like(precise)
+    everything = torch.ones_like(y, dtype=torch.bool)
+    sd, order = std.nan_to_num(nan=0.0).sort()
+    n_better = torch.searchsorted(sd, sd)
+    halves = y[order] / 2.0  # the range of the largest doubles overflows
+    ranges = halves.cummax(0).values - halves.cummin(0).values
+    drowned = (n_better >= PRECISE) & (sd / 2.0 > DROWNED * ranges[(n_better - 1).clamp_min(0)])
+    if not bool(drowned.any()):
+        return everything
+    kept = std.nan_to_num(nan=0.0) < sd[drowned][0]
+    return kept if y[kept].max() > y[kept].min() else everything
 
 
 def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, may_be: Tensor, is_kept: Tensor) -> FittedModel:

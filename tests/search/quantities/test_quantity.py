@@ -263,6 +263,14 @@ def test_a_value_with_noise_beyond_the_range_of_the_others_counts_as_none(wrong:
         torch.testing.assert_close(found, expected, rtol=0.1, atol=0.02)
 
 
+def test_a_majority_of_outdated_values_leaves_the_scale_to_the_others() -> None:
+    X, y = data(45)
+    drifted = y + torch.where(torch.arange(45) < 30, 1e4, 0.0)
+    std = torch.where(torch.arange(45) < 30, 1e6, NAN)
+    found = fitted(X, drifted, std=std, first=45).predict(X[30:])[0]
+    torch.testing.assert_close(found, y[30:], rtol=0.0, atol=0.05)
+
+
 def test_stated_noise_is_kept_where_values_are_stated_to_be_deterministic() -> None:
     X, y = data(20)
     m = fitted(X, y, bo.ExactGP(noise=0.04), deterministic=True)
