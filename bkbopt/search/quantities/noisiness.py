@@ -1,8 +1,8 @@
 """Whether a second evaluation of a point is expected to give another value.
 
-If the user states the noise, it decides; otherwise repeats decide if there are any. Without repeats, and with at most
-`TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes, so that a
-first repeat is made, which then decides.
+If the user states the noise of most values, it decides; otherwise repeats decide if there are any. Without repeats,
+and with at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is
+yes, so that a first repeat is made, which then decides.
 """
 
 from dataclasses import dataclass, field
@@ -40,9 +40,12 @@ class Noisiness:
     _is_tested: bool | None = field(init=False, default=None)
 
     def follow(self, noises: Tensor) -> None:
-        """Read the noise variances `(n,)` that were told with the values of all rows, y squared; NaN for none."""
+        """Read the noise variances `(n,)` that were told with the values of all rows, y squared; NaN for none.
+
+        The typical one counts: a single wrong value may have been given a large one.
+        """
         known = noises[torch.isfinite(noises)]
-        self._is_told = bool((known > FREE_OF_NOISE).any()) if len(known) else None
+        self._is_told = bool(known.median() > FREE_OF_NOISE) if 2 * len(known) > len(noises) else None
 
     def is_noisy(self) -> bool:
         """Whether there is noise; it may make a fit."""

@@ -27,6 +27,13 @@ def test_noise_stated_with_the_surrogate_decides_as_noise_told_with_the_values_d
         assert not m.noisiness.awaits_repeat
 
 
+@pytest.mark.parametrize("usual", [math.nan, 1e-9])
+def test_a_single_value_that_was_given_a_large_noise_does_not_decide(usual: float) -> None:
+    X, y = data(20)
+    m = fitted(X, y, std=[1e6] + [usual] * 19)
+    assert not m.noisiness.is_noisy()
+
+
 def test_values_whose_fit_has_no_noise_are_known_to_have_none() -> None:
     X, _ = data(30)
     m = fitted(X, X.sum(1))
