@@ -188,11 +188,6 @@ class LogPosterior:
         return NormalPrior.join([prior.to_the_power(self.prior_power), self._noise_prior])
 
     @cached_property
-    def _plain_prior(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and precision of this prior."""
-        return self._prior.loc.numpy(), self._prior.precision.numpy()
-
-    @cached_property
     def _noise_prior(self) -> NormalPrior:
         """The prior of log(noise); of no variables if the noise is not fitted."""
         both = self.data.U.new_tensor([[self.settings.noise_loc], [self.settings.noise_scale]])
@@ -238,9 +233,8 @@ class LogPosterior:
         """Value and gradient in closed form."""
         theta, lam = (x[:-1], math.exp(x[-1])) if self.fit_noise else (x, self.noise)
         value, slope = likelihood_and_gradient(self.data, self._by_theta, theta, lam, self.mean_precision)
-        loc, precision = self._plain_prior
-        away = x - loc
-        pull = precision @ away
+        away = x - self._prior.loc.numpy()
+        pull = self._prior.precision.numpy() @ away
         return value - 0.5 * float(away @ pull), slope[: len(x)] - pull
 
     @torch.enable_grad()
