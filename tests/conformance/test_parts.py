@@ -43,7 +43,7 @@ def of_cluster(folder: Path) -> Iterator[Part]:
     distributed = pytest.importorskip("distributed")
     np.save(folder / "rows.npy", X.numpy())
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         pool = encoded_pool(Pool(folder, client=client), scale=False, has_kernel=False)
