@@ -126,9 +126,11 @@ class NormalPrior:
         away = theta - self.loc
         return -0.5 * (away @ self.precision @ away)
 
-    def slope(self, theta: Tensor) -> Tensor:
-        """Derivative of `log_density` by theta `(p,)`."""
-        return self.precision @ (self.loc - theta)
+    def with_slope(self, theta: Floats) -> tuple[float, Floats]:
+        """`log_density`, and its derivative by theta `(p,)`."""
+        away = theta - self.loc.numpy()
+        slope = -self.precision.numpy() @ away
+        return 0.5 * float(away @ slope), slope
 
 
 @runtime_checkable

@@ -233,9 +233,8 @@ class LogPosterior:
         """Value and gradient in closed form."""
         theta, lam = (x[:-1], math.exp(x[-1])) if self.fit_noise else (x, self.noise)
         value, slope = likelihood_and_gradient(self.data, self._by_theta, theta, lam, self.mean_precision)
-        away = x - self._prior.loc.numpy()
-        pull = self._prior.precision.numpy() @ away
-        return value - 0.5 * float(away @ pull), slope[: len(x)] - pull
+        prior, prior_slope = self._prior.with_slope(x)
+        return value + prior, slope[: len(x)] + prior_slope
 
     @torch.enable_grad()
     def _differentiated(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -283,14 +283,15 @@ def _is_informative(y: Tensor, std: Tensor) -> Tensor:
     of any size may have been told with a noise that takes all weight from it.
     """
     everything = torch.ones_like(y, dtype=torch.bool)
-    sd, order = std.nan_to_num(nan=0.0).sort()
+    noise = std.nan_to_num(nan=0.0)
+    sd, order = noise.sort()
     n_better = torch.searchsorted(sd, sd)
     halves = y[order] / 2.0  # the range of the largest doubles overflows
     ranges = halves.cummax(0).values - halves.cummin(0).values
     drowned = (n_better >= PRECISE) & (sd / 2.0 > DROWNED * ranges[(n_better - 1).clamp_min(0)])
     if not bool(drowned.any()):
         return everything
-    kept = std.nan_to_num(nan=0.0) < sd[drowned][0]
+    kept = noise < sd[drowned][0]
     return kept if y[kept].max() > y[kept].min() else everything
 
 
