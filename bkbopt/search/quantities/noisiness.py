@@ -1,8 +1,9 @@
 """Whether a second evaluation of a point is expected to give another value.
 
-If the user states the noise of most values, it decides; otherwise repeats decide if there are any. Without repeats,
-and with at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is
-yes, so that a first repeat is made, which then decides.
+If the user states the noise of most values, it decides; otherwise repeats decide if there are any. Repeats with equal
+values decide that there is no noise, unless they may be equal by chance, as pass and fail are. Without repeats, and with
+at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes, so that
+a first repeat is made, which then decides.
 """
 
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ __all__ = ["Noisiness"]
 
 #: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
 TEST_UP_TO = 50
+#: Largest probability with which repeats that decide may be equal by chance, and points from which it is estimated.
+CHANCE, ESTIMATED_FROM = 0.01, 1_000
 
 
 @dataclass
@@ -55,7 +58,7 @@ class Noisiness:
         obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):
             within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
-            return within > 1e-9 * max(obs.Y2, 1e-300)
+            return within > 1e-9 * max(obs.Y2, 1e-300) or _equal_by_chance(obs) > CHANCE
         if len(obs) > TEST_UP_TO:
             return True
         if noise <= FREE_OF_NOISE:
@@ -88,3 +91,16 @@ class Noisiness:
             return not self.fitter.options.deterministic and self._is_told
         is_given = self.surrogate.fixed_noise and not self.fitter.is_limit
         return self.surrogate.noise > FREE_OF_NOISE if is_given else None
+
+
+def _equal_by_chance(observations: Observations) -> float:
+    """The probability that all repeats are equal to a first value although the values of a point are random.
+
+    It is estimated as if they were drawn from the values of all points: the share of pairs of points with equal values,
+    for each repeat.
+    """
+    n = min(len(observations), ESTIMATED_FROM)
+    means = torch.round(observations.s[:n] / observations.n[:n], decimals=9)
+    counts = torch.unique(means, return_counts=True)[1].double()
+    share = float((counts * (counts - 1.0)).sum()) / max(n * (n - 1), 1)
+    return share ** (observations.total - len(observations))

@@ -18,6 +18,14 @@ def test_repeats_decide_whether_values_are_noisy() -> None:
     assert fitted(twice, torch.cat([y, y + 0.1])).noisiness.is_noisy()
 
 
+def test_equal_repeats_of_values_of_two_kinds_decide_only_if_there_are_many() -> None:
+    X, _ = data(60)
+    passed = (X.sum(1) > X.sum(1).median()).double()  # two different points are equal with probability 29 / 59
+    for n, may_be_chance in ((1, True), (6, True), (7, False)):
+        assert fitted(torch.cat([X, X[:n]]), torch.cat([passed, passed[:n]])).noisiness.is_noisy() is may_be_chance
+    assert fitted(torch.cat([X, X[:9]]), torch.cat([passed, 1.0 - passed[:9]])).noisiness.is_noisy()
+
+
 @pytest.mark.parametrize("std", [0.05, 1e-9])
 def test_noise_stated_with_the_surrogate_decides_as_noise_told_with_the_values_does(std: float) -> None:
     X, y = data(8)
