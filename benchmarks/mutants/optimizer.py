@@ -17,6 +17,13 @@ REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
+        "suggestions name a row that has a trial, though an equal one has none",
+        "optimizer/logged_designer.py",
+        "for s, row in zip(suggestions, rows, strict=True)",
+        "for s, row in ((s, s.index) for s in suggestions)",
+        ("search/candidates/test_listed.py",),
+    ),
+    Fault(
         "a value that was measured again is still suspicious",
         "optimizer/lone_values.py",
         " or float(obs.repeats[rows]) > 0.0",

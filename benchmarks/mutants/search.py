@@ -170,11 +170,18 @@ SEARCH = (
         PRODUCT,
     ),
     Fault(
+        "a point closes all rows that are equal to it where each row is proposed once",
+        "search/choosing.py",
+        "each_row = options.avoid_duplicates and",
+        "each_row = False and",
+        ("search/candidates/test_listed.py",),
+    ),
+    Fault(
         "a list of other points is taken for the one closed before",
         "search/candidates/listed.py",
-        "if known is None or not torch.equal(known[0], taken[: len(known[0])]):",
-        "if known is None:",
-        ("search/maximizers/test_pool.py",),
+        "if known is None or known[0] != each_row or not torch.equal(known[1], taken[: len(known[1])]):",
+        "if known is None or known[0] != each_row:",
+        ("search/candidates/test_listed.py",),
     ),
     Fault(
         "shared starts are those of before the last fit",

@@ -70,6 +70,10 @@ class Conversion(Protocol):
         """A row of the pool, or that of its twins, rows with equal values, which `params` names; None for a space."""
         ...
 
+    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
+        """Rows of the pool with the same values as `rows`, which are not `used` as far as there are any."""
+        ...
+
     def stored(self, point: Point) -> dict[str, Any]:
         """The parameters of a point, or of a partial point, as JSON values."""
         ...
@@ -142,6 +146,10 @@ class SpaceConversion:
     def as_named(self, index: int | None, params: Params) -> None:
         """See `Conversion`."""
         return
+
+    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
+        """See `Conversion`."""
+        return list(rows)
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Conversion`."""
@@ -238,6 +246,10 @@ class PoolConversion:
     def as_named(self, index: int | None, params: Params) -> int | None:
         """See `Conversion`."""
         return None if index is None else self.pool.as_named(index, params)
+
+    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
+        """See `Conversion`."""
+        return [*self.pool.without_trials([row for row in rows if row is not None], used)]
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Conversion`; text stands for itself, other objects by their numbers."""

@@ -275,8 +275,7 @@ class LoggedDesigner:
         # Parameters are converted after changes of other processes were read, which may have set another space.
         with contextlib.nullcontext() if self.file is None else self.file.asking():
             self.refresh()
-            basis = self._basis()
-            asked = self._next(count, fixed)
+            basis, asked = self._basis(), self._next(count, fixed)
             with self._transaction() as (entries, _):
                 if self._basis() != basis:  # another process has added trials, which have taken the numbers
                     asked = self._next(count, fixed)
@@ -308,16 +307,17 @@ class LoggedDesigner:
 
     def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
-        running = {entry.trial.id: entry.point or {} for entry in queued}
-        designer, number = self.update(), len(self.log)
+        designer, number, running = self.update(), len(self.log), {e.trial.id: e.point or {} for e in queued}
         if count is None:
             suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
         else:
             suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
+        used = (e.trial.index for e in (*self.log.entries, *queued) if e.space == len(self.spaces) - 1)
+        rows = self.conversion.without_trials([s.index for s in suggestions], used)
         seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
         return [
-            self._entry(s.number, s.point, s.index, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
-            for s in suggestions
+            self._entry(s.number, s.point, row, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
+            for s, row in zip(suggestions, rows, strict=True)
         ]
 
     def _from_queue(self, count: int, fixed: Point) -> list[Entry]:

@@ -138,8 +138,8 @@ class Chooser:
         # Without noise the rows of a pool that are chosen have no value in any case.
         perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
-        for taken in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
-            scope = replace(first, taken=taken)
+        for taken, each_row in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
+            scope = replace(first, taken=taken, each_row=each_row)
             if perturbs:
                 choice = perturbation(self.request.number, self.posteriors, candidates, scope.exploring())
                 if choice is not None and not self._is_useless_repeat(choice):
@@ -152,13 +152,13 @@ class Chooser:
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         choice = candidates.best(self.criterion, scope)
         if choice is not None and self._is_useless_repeat(choice):
-            untried = replace(scope, taken=torch.cat([scope.taken, self.posteriors.known.X]))
+            untried = replace(scope, taken=torch.cat([scope.taken, self.posteriors.known.X]), each_row=False)
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
             choice = other or choice
-        return choice or candidates.random(scope.rng, scope.taken)
+        return choice or candidates.random(scope.rng, scope.taken, each_row=scope.each_row)
 
-    def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
-        """Sets of excluded points, (t, d), see `Options.exclusions`."""
+    def _levels(self, candidates: CandidateSet) -> Iterator[tuple[Tensor, bool]]:
+        """Sets of excluded points, (t, d), see `Options.exclusions`, and whether each excludes one row only."""
         options, posteriors, closed = self.options, self.posteriors, self._closed(candidates)
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
@@ -166,8 +166,10 @@ class Chooser:
         if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`. Points that a batch
             # adds come last, so that the rows of the others are not looked up again (`Listed._rows_taken`).
-            yield torch.cat([posteriors.known.X, levels[0]])
-        yield from levels
+            yield torch.cat([posteriors.known.X, levels[0]]), False
+        # Rows of a pool with equal columns are different candidates, such as isomers with the same descriptors.
+        each_row = options.avoid_duplicates and self.models.history.problem.pool is not None
+        yield from ((points, each_row) for points in levels)
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that may not be proposed again, (c, d)."""
@@ -248,7 +250,7 @@ class Chooser:
         """The criterion and the closed points with the first `n` pending points."""
         posteriors = self._with_pending(n)
         criterion = posteriors.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
-        return criterion, next(replace(self, posteriors=posteriors)._levels(candidates))
+        return criterion, next(replace(self, posteriors=posteriors)._levels(candidates))[0]
 
     def _with_pending(self, n: int, *, width: float = 1.0) -> Posteriors:
         """The posteriors that count the first `n` pending points."""

@@ -306,6 +306,10 @@ class Designer:
                 choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
+        if arms is not None and self.options.avoid_duplicates:  # rows that are equal to others are left, if any
+            choice = arms.random(rng, self.history.encode([*closed]), each_row=True)
+            if choice is not None:
+                return choice
         raise self._exhausted(request, space is not None and space.is_discrete)
 
     def _exhausted(self, request: Request, is_discrete: bool) -> Exception:

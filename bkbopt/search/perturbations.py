@@ -145,7 +145,7 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
         scope: arguments of the search; its first incumbent is the best known one.
     """
     if candidates.n_arms is not None:
-        untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]))
+        untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]), each_row=False)
         beta = max(ROW_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
     perturbed = candidates.coordinate_perturbation

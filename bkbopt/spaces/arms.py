@@ -6,7 +6,7 @@ A point is a dict from names of columns to internal values: raw numbers, and the
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -227,6 +227,25 @@ class Arms(ABC):
         return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names) if name in point}
 
     # -- rows --------------------------------------------------------------------------------------------------------
+
+    @property
+    def may_have_twins(self) -> bool:
+        """Whether several rows may have the same values; False only where it is known."""
+        return True
+
+    def without_trials(self, rows: Sequence[int], used: Iterable[int | None]) -> list[int]:
+        """The rows; of those that are among the `used` ones, or twice in `rows`, twins that are not, if there are any.
+
+        Twins are rows with the same values.
+        """
+        if not self.may_have_twins:
+            return list(rows)
+        out, seen = [], set(used)
+        for row in rows:
+            unused = (twin for twin in self.rows_at(self.X[row]) if twin not in seen)
+            out.append(next(unused, row) if row in seen else row)
+            seen.add(out[-1])
+        return out
 
     def rows_at(self, x: Tensor) -> list[int]:
         """Rows of the pool that are the encoded point `x (d,)`, in order."""

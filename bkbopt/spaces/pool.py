@@ -306,6 +306,12 @@ class EncodedPool(Arms):
         yield self.table.numpy()
 
     @cached_property
+    def may_have_twins(self) -> bool:
+        """See `Arms`."""
+        hashes, _ = self._index
+        return bool((hashes[1:] == hashes[:-1]).any())
+
+    @cached_property
     def _index(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """The hashes of all encoded rows, sorted, and the rows that have them."""
         hashes = np.concatenate([hashes_of(X) for X in self.X.split(BLOCK_ROWS)])

@@ -8,17 +8,22 @@
 Points that may not be chosen are given as rows of X. Methods return None if no other point is left.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.criterion import Criterion, Search
 from bkbopt.spaces.base import Point
+from bkbopt.spaces.rows import RowSource
 
 __all__ = [
     "TRIES",
@@ -30,6 +35,7 @@ __all__ = [
     "Shared",
     "best_usable",
     "exhausted",
+    "one_row_each",
 ]
 
 #: Number of random points that are tried before the feasible set counts as empty.
@@ -80,6 +86,7 @@ class Scope:
         incumbents: the best known points, best first, (g, d); searches also start from them.
         rng: generator of the points that are compared.
         taken: points that may not be chosen, (t, d).
+        each_row: whether a taken point closes only one of the rows of a pool that are equal to it, instead of all.
         shared: what the search shares with those of other suggestions, so that it costs a half or less. None for a
             whole search.
     """
@@ -88,6 +95,7 @@ class Scope:
     rng: np.random.Generator
     taken: Tensor
     shared: Shared | None = None
+    each_row: bool = False
 
     def exploring(self) -> "Scope":
         """The same for a suggestion that is not greedy."""
@@ -130,8 +138,8 @@ class CandidateSet(Protocol):
         """The point with the largest score."""
         ...
 
-    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
-        """A random point that is not in `taken (t, d)`."""
+    def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
+        """A random point that is not in `taken (t, d)`; see `Scope`."""
         ...
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
@@ -153,6 +161,16 @@ def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Ca
             return row
         closed[row] = True
     return None
+
+
+def one_row_each(X: Tensor, rows: NDArray[np.int64], source: RowSource) -> list[int]:
+    """Of `rows` of the `source`, which are equal to points `X (n, d)`, one for each point: the first ones."""
+    rows, left, first = np.unique(rows), Counter(row_keys(X)), list[int]()
+    for row, key in zip(rows.tolist(), row_keys(source[torch.from_numpy(rows)]), strict=True):
+        if left[key]:
+            left[key] -= 1
+            first.append(row)
+    return first
 
 
 def exhausted(
@@ -188,7 +206,8 @@ def exhausted(
     if arms is None:
         what = f"space: all points{those}"
     else:
-        what = f"pool: all {number}arms{those} (rows with equal values are one)"
+        twins = "" if avoids_duplicates else " (rows with equal values are one)"
+        what = f"pool: all {number}arms{those}{twins}"
         remedies.append("add arms with set_pool")
     state = "have been proposed, have failed" if avoids_duplicates else "have failed"
     allow = (

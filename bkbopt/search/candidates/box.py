@@ -244,7 +244,7 @@ class BoxCandidates:
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
         return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
 
-    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+    def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
         keys = self._keys(taken)
         if len(keys) >= self.space.cardinality:

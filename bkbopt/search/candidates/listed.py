@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable
+from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable, one_row_each
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
@@ -44,8 +44,8 @@ class Listed(ABC):
         self._feasible = feasible
         self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
         self._checked = torch.zeros_like(self._infeasible)
-        #: The points of the last call, and which rows they are.
-        self._taken: tuple[Tensor, Tensor] | None = None
+        #: The arguments of the last call, and which rows are closed by them.
+        self._taken: tuple[bool, Tensor, Tensor] | None = None
         #: The criterion of the greedy suggestions of a batch under constraints, and what it follows from.
         self._in_batch: tuple[tuple[object, ...], Expected] | None = None
 
@@ -62,20 +62,22 @@ class Listed(ABC):
     def choice(self, row: int) -> Choice:
         """The point in a row."""
 
-    def closed(self, taken: Tensor) -> Tensor:
+    def closed(self, taken: Tensor, each_row: bool = False) -> Tensor:
         """Rows that may not be chosen, a new tensor (A,)."""
-        rows = self._rows_taken(taken)
+        rows = self._rows_taken(taken, each_row)
         return rows | self._infeasible if self._feasible is not None else rows.clone()
 
-    def _rows_taken(self, taken: Tensor) -> Tensor:
-        """Rows that are one of the points `taken (t, d)`, (A,), until the next call, which may change them in place."""
+    def _rows_taken(self, taken: Tensor, each_row: bool) -> Tensor:
+        """Rows that the points `taken (t, d)` close, (A,), until the next call, which may change them in place."""
         known, self._taken = self._taken, None  # rows that an interrupt leaves half-way are not those of any points
-        if known is None or not torch.equal(known[0], taken[: len(known[0])]):
-            known = taken[:0], torch.zeros(len(self.search.X), dtype=torch.bool)
-        n, rows = len(known[0]), known[1]
-        if n < len(taken):
-            rows.numpy()[self.rows_of(taken[n:])] = True
-        self._taken = taken, rows
+        if known is None or known[0] != each_row or not torch.equal(known[1], taken[: len(known[1])]):
+            known = each_row, taken[:0], torch.zeros(len(self.search.X), dtype=torch.bool)
+        _, before, rows = known
+        new = taken[len(before) :]
+        if len(new):
+            found, closed = self.rows_of(new), rows.numpy()
+            closed[one_row_each(new, found[~closed[found]], self.search.X) if each_row else found] = True
+        self._taken = each_row, taken, rows
         return rows
 
     def _usable(self, row: int) -> bool:
@@ -90,7 +92,7 @@ class Listed(ABC):
         """See `CandidateSet`."""
         if scope.shared is not None and scope.shared.finished is not None and isinstance(criterion, Expected):
             criterion = self._expected(scope.shared.finished, (scope.shared.numbers, scope.shared.data))
-        row = best_usable(criterion, self.search, self.closed(scope.taken), self._usable)
+        row = best_usable(criterion, self.search, self.closed(scope.taken, scope.each_row), self._usable)
         return None if row is None else self.choice(row)
 
     def _expected(self, finished: Callable[[], Criterion], key: tuple[object, ...]) -> Expected:
@@ -101,15 +103,15 @@ class Listed(ABC):
             self._in_batch = key, criterion.kept(self.search)
         return self._in_batch[1]
 
-    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+    def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
-        rows_taken = self._rows_taken(taken).numpy()
+        rows_taken = self._rows_taken(taken, each_row).numpy()
         for _ in range(100):
             row = int(rng.integers(len(rows_taken)))
             if not rows_taken[row] and self._usable(row):
                 return self.choice(row)
         rows = rng.permutation(len(rows_taken))
-        for row in rows[~self.closed(taken).numpy()[rows]].tolist():
+        for row in rows[~self.closed(taken, each_row).numpy()[rows]].tolist():
             if self._usable(row):
                 return self.choice(row)
         return None
@@ -159,9 +161,9 @@ class PoolCandidates(Listed):
         """Points that represent the pool, `(n, d)`: here all of them."""
         return self.pool.X
 
-    def closed(self, taken: Tensor) -> Tensor:
+    def closed(self, taken: Tensor, each_row: bool = False) -> Tensor:
         """Rows that may not be chosen, a new tensor (A,)."""
-        closed = super().closed(taken)
+        closed = super().closed(taken, each_row)
         return closed if self._open is None else closed | ~self._open
 
     def _usable(self, row: int) -> bool:

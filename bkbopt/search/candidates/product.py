@@ -19,7 +19,16 @@ from torch import Tensor
 
 from bkbopt._support.latest import Latest
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Scope, Shared, best_usable
+from bkbopt.search.candidates.base import (
+    TRIES,
+    CandidateSet,
+    Choice,
+    Feasible,
+    Scope,
+    Shared,
+    best_usable,
+    one_row_each,
+)
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -136,7 +145,7 @@ class ProductCandidates:
         self._known: dict[int, bool] = {}
         self._restricted: Latest[CandidateSet] = Latest(KEPT)
         self._nearby: _Nearby | None = None
-        self._taken: tuple[Tensor, frozenset[int]] | None = None
+        self._taken: tuple[bool, Tensor, frozenset[int]] | None = None
 
     @property
     def n_arms(self) -> int | None:
@@ -160,20 +169,23 @@ class ProductCandidates:
             self._known[row] = self._feasible(self._sub.pool.point(self._sub.whole(row)))
         return self._known[row]
 
-    def _rows(self, taken: Tensor) -> frozenset[int]:
+    def _rows(self, taken: Tensor, each_row: bool) -> frozenset[int]:
         """Rows that are closed; the result of the last call is extended if its points are the first of `taken`."""
-        last, rows = self._taken or (taken[:0], frozenset())
-        n = len(last)
-        if not torch.equal(last, taken[:n]):
-            n, rows = 0, frozenset()
-        if n < len(taken):
-            rows |= frozenset(self._sub.rows_of(taken[n:]).tolist())
-        self._taken = taken, rows
+        before, last, rows = self._taken or (each_row, taken[:0], frozenset[int]())
+        if before != each_row or not torch.equal(last, taken[: len(last)]):
+            last, rows = taken[:0], frozenset()
+        new = taken[len(last) :]
+        if len(new):
+            found = frozenset(self._sub.rows_of(new).tolist())
+            if each_row:
+                found = frozenset(one_row_each(new, np.array([*(found - rows)], dtype=np.int64), self._sub.X))
+            rows |= found
+        self._taken = each_row, taken, rows
         return rows
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`; the best row that is found."""
-        closed = self._rows(scope.taken)
+        closed = self._rows(scope.taken, scope.each_row)
 
         def usable(row: int) -> bool:
             return row not in closed and self._usable(row)
@@ -206,9 +218,9 @@ class ProductCandidates:
             self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
         return self._nearby
 
-    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+    def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
-        closed = self._rows(taken)
+        closed = self._rows(taken, each_row)
         for _ in range(TRIES):
             row = int(rng.integers(len(self._sub.X)))
             if row not in closed and self._usable(row):

@@ -1,9 +1,9 @@
 """Whether a second evaluation of a point is expected to give another value.
 
 If the user states the noise of most values, it decides; otherwise repeats decide if there are any. Repeats with equal
-values decide that there is no noise, unless they may be equal by chance, as pass and fail are. Without repeats, and with
-at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes, so that
-a first repeat is made, which then decides.
+values decide that there is no noise, unless they may be equal by chance, as pass and fail are. Without repeats, and
+with at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes,
+so that a first repeat is made, which then decides.
 """
 
 from dataclasses import dataclass, field

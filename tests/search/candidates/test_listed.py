@@ -149,13 +149,42 @@ def test_past_data_may_be_rows_params_or_numbers() -> None:
         opt.tell({"dose": 0.1, "steps": 1, "solvent": "mud"}, 0.0)
 
 
-def test_equal_rows_are_one_point() -> None:
-    double = np.repeat(ARMS, 2, axis=0)
-    opt = optimizer(double, duplicates="avoid")
-    asked = run(opt, 60, lambda i: value(i // 2))
-    assert sorted(i // 2 for i in asked) == list(range(60))
-    with pytest.raises(SpaceExhaustedError, match="all 120 arms"):
+TWICE = np.repeat(ARMS, 2, axis=0)
+
+
+def test_rows_with_equal_values_are_different_rows_of_which_one_comes_first_without_noise() -> None:
+    opt = optimizer(TWICE, duplicates="avoid")
+    asked = run(opt, 120, lambda i: value(i // 2))
+    assert sorted(asked) == list(range(120))
+    # One repeat decides that there is no noise.
+    assert len({i // 2 for i in asked[:61]}) == 60
+    with pytest.raises(SpaceExhaustedError, match="all 120 arms have been"):
         opt.ask()
+
+
+def test_the_start_up_design_has_rows_with_equal_values_last() -> None:
+    opt = optimizer(TWICE[:20], duplicates="avoid", n_startup_trials=30)
+    rows = [trial.index for trial in opt.ask(25) if trial.index is not None]
+    assert len({i // 2 for i in rows[:10]}) == 10
+    assert sorted(rows) == list(range(20))
+
+
+def test_where_values_are_noisy_a_row_equal_to_a_good_one_comes_before_poor_rows() -> None:
+    rng = np.random.default_rng(0)
+    opt = optimizer(TWICE, duplicates="avoid", n_startup_trials=20)
+    asked = run(opt, 60, lambda i: value(i // 2) + 0.05 * float(rng.standard_normal()))
+    best = min(range(60), key=value)
+    assert {2 * best, 2 * best + 1} <= set(asked)
+    assert len(set(asked)) == 60
+
+
+def test_suggestions_name_the_rows_that_have_no_trial_among_those_with_equal_values() -> None:
+    opt = optimizer(TWICE[:16], duplicates="avoid")
+    for i in range(1, 16, 2):
+        opt.tell({"index": i}, value(i // 2))
+    assert sorted(trial.index for trial in opt.ask(8) if trial.index is not None) == list(range(0, 16, 2))
+    may_repeat = optimizer(np.repeat(ARMS[:2], 3, axis=0))
+    assert {trial.index for trial in may_repeat.ask(30)} == set(range(6))
 
 
 def test_pending_arms_are_not_proposed_again() -> None:

@@ -210,8 +210,25 @@ def test_no_row_is_left_when_all_with_the_fixed_values_are_taken() -> None:
     mine = followed(pool, avoid_duplicates=True)
     assert mine.suggest(fixed=fixed)[0].index == 123_456
     assert [s.index for s in mine.suggest(2, fixed=fixed)] == [123_456]
-    with pytest.raises(SpaceExhaustedError, match=r"pool: all arms with the fixed values .* have been proposed"):
+    with pytest.raises(SpaceExhaustedError, match="pool: all arms with the fixed values have been proposed"):
         mine.suggest(fixed=fixed, running={99: fixed})
+
+
+def test_entries_with_equal_descriptors_are_different_rows_each_of_which_is_proposed_once() -> None:
+    entries = np.linspace(0.0, 1.0, 150)[:, None]
+    twice = np.concatenate([entries[:1], entries])  # the first two entries are equal
+    pool = pool_of(bo.Pool.product({"a": twice, "b": entries, "c": entries}))
+    assert isinstance(pool, ProductPool)
+    mine = followed(pool, avoid_duplicates=True)
+    twins = pool.rows_at(pool.X[4_321])
+    assert len(twins) == 2
+    fixed = pool.point(4_321)
+    assert [s.index for s in mine.suggest(5, fixed=fixed)] == twins
+    candidates = ProductCandidates(pool, None)
+    x = pool.X[4_321][None]
+    assert candidates._rows(x, False) == frozenset(twins)
+    assert candidates._rows(x, True) == frozenset(twins[:1])
+    assert candidates._rows(torch.cat([x, x]), True) == frozenset(twins)
 
 
 def test_a_constraint_that_nothing_meets_is_named() -> None:
