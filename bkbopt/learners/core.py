@@ -16,6 +16,7 @@ import copy
 import dataclasses
 import inspect
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +35,7 @@ from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, 
 from bkbopt.learners.several import joined, learn_classes, margins
 from bkbopt.learners.units import Units
 
-__all__ = ["LearnerCore"]
+__all__ = ["LearnerCore", "in_blocks"]
 
 _CHUNK = 1000
 #: Largest absolute target in the learner's units.
@@ -43,6 +44,12 @@ LARGEST_TARGET = 1e50
 LABELS_WIDTH = 0.5**0.5
 #: Attributes that are kept when a learner begins anew in other units.
 _KEPT = ("n_features_in_", "n_rounds_", "_units", "_classes")
+
+
+def in_blocks(f: Callable[..., Array], size: int, *arrays: Array) -> Array:
+    """The results `(n,)` of `f` for blocks of at most `size` rows of all arrays, joined."""
+    parts = [f(*(A[a : a + size] for A in arrays)) for a in range(0, len(arrays[0]), size)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class _Root:

@@ -21,6 +21,7 @@ from bkbopt._support.states import Floats, Form, Ints, Size
 from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_kernel import Block, Support, expand
 from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
@@ -153,21 +154,21 @@ class ExpansionLearner(OnlineLearner):
         """Learn a block, whose first row is round `_t`; predictions go to `p (b,)`."""
 
     def _stream(self, X: Array, y: Array) -> Array:
+        return in_blocks(self._learn_block, self._source.rows, X, y)
+
+    def _learn_block(self, X: Array, y: Array) -> Array:
         p = np.empty(len(X))
-        for a in range(0, len(X), self._source.rows):
-            rows = slice(a, a + self._source.rows)
-            block = self._source.block(X[rows], y[rows], self._points())
-            self._rounds(block, p[rows])
-            renumbered(self._support)
-            self._t += len(block.X)
+        self._rounds(self._source.block(X, y, self._points()), p)
+        renumbered(self._support)
+        self._t += len(X)
         return p
 
     def _raw(self, X: Array) -> Array:
+        return in_blocks(self._raw_block, self._source.rows, X)
+
+    def _raw_block(self, X: Array) -> Array:
         p = np.empty(len(X))
-        for a in range(0, len(X), self._source.rows):
-            rows = slice(a, a + self._source.rows)
-            block = self._source.block(X[rows], p[rows], self._points())
-            expand(block, self._support, p[rows])
+        expand(self._source.block(X, p, self._points()), self._support, p)
         return p
 
     def _run_with_room(self, block: Block, run: Callable[[int, int], int]) -> None:

@@ -35,6 +35,7 @@ from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
@@ -216,9 +217,9 @@ class KONS(NewtonLearner):
         return 0.5 * float(self._alpha * norm**2 + newton + (4.0 * self._C**2 * excess if excess else 0.0))
 
     def _stream(self, X: Array, y: Array) -> Array:
-        yhat = [self._block(X[a : a + _BLOCK], y[a : a + _BLOCK]) for a in range(0, len(X), _BLOCK)]
+        yhat = in_blocks(self._block, _BLOCK, X, y)
         self._cache.clear()
-        return np.concatenate(yhat)
+        return yhat
 
     def _block(self, X: Array, y: Array) -> Array:
         t, b = self._X.n, len(X)

@@ -11,6 +11,7 @@ from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
@@ -109,7 +110,5 @@ class NewtonLearner(OnlineLearner):
 
     def _raw(self, X: Array) -> Array:
         points, weights = self._expansion()
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], points) @ weights
-        return np.clip(out, -self._C, self._C)
+        values = in_blocks(lambda rows: self._gram(rows, points) @ weights, _BLOCK, X)
+        return np.clip(values, -self._C, self._C)

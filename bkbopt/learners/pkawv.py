@@ -24,6 +24,7 @@ from bkbopt._support.checks import check_count, check_flag, check_number, check_
 from bkbopt._support.states import Form, Number, Part
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.features.taylor import Taylor
 from bkbopt.learners.gram import Gram, GramKernel
 from bkbopt.learners.hypothesis import Hypothesis
@@ -133,13 +134,11 @@ class PKAWV(OnlineLearner):
         return self._largest**2 * self._ridge.logdet if holds else float("inf")
 
     def _stream(self, X: Array, y: Array) -> Array:
-        out = np.empty(len(X))
         with one_thread(len(X), self._ridge.r):
-            learn = self._growing_block if self._growing is not None else self._block
-            # With as many rows as features, the rows and a new factor cost about the same.
-            step = _BLOCK if self._growing is not None else min(max(self._ridge.r, 128), 512)
-            for a in range(0, len(X), step):
-                out[a : a + step] = learn(X[a : a + step], y[a : a + step])
+            if self._growing is not None:
+                out = in_blocks(self._growing_block, _BLOCK, X, y)
+            else:  # with as many rows as features, the rows and a new factor cost about the same
+                out = in_blocks(self._block, min(max(self._ridge.r, 128), 512), X, y)
         self._square += float(np.sum((out - y) ** 2))
         self._largest = max(self._largest, float(np.abs(y).max()))
         return out
@@ -187,12 +186,12 @@ class PKAWV(OnlineLearner):
         return Z
 
     def _raw(self, X: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            Z = self._features(X[a : a + _BLOCK])
-            p = Z @ self._ridge.w
-            out[a : a + _BLOCK] = p / (1.0 + self._ridge.leverage(Z)) if self._forward else p
-        return out
+        return in_blocks(self._raw_block, _BLOCK, X)
+
+    def _raw_block(self, X: Array) -> Array:
+        Z = self._features(X)
+        p = Z @ self._ridge.w
+        return p / (1.0 + self._ridge.leverage(Z)) if self._forward else p
 
     def _next(self, X: Array) -> Array:
         growing = self._growing

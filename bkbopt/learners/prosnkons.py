@@ -24,6 +24,7 @@ from bkbopt._support.checks import check_flag, check_number, check_size
 from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Floats, Form, Size
 from bkbopt.learners._loops_kernel import axpy, inner
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, offer
 from bkbopt.learners.losses import Array, growth, loss_slope
@@ -161,12 +162,10 @@ class ProsNKONS(NewtonLearner):
         return self._S.n
 
     def _stream(self, X: Array, y: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            self._block(X[a : a + _BLOCK], y[a : a + _BLOCK], out[a : a + _BLOCK])
-        return out
+        return in_blocks(self._block, _BLOCK, X, y)
 
-    def _block(self, X: Array, y: Array, out: Array) -> None:
+    def _block(self, X: Array, y: Array) -> Array:
+        out = np.empty(len(X))
         K, diagonal, uniforms = self._gram(X, self._S.rows), self._gram.diag(X), self._rng.random(len(X))
         t = offered = 0
         while t < len(X):
@@ -179,6 +178,7 @@ class ProsNKONS(NewtonLearner):
                 self._grow(X[new], K[new], float(diagonal[new]))
                 K = np.concatenate([K, self._gram(X[new : new + 1], X).T], axis=1)
         self._t += len(X)
+        return out
 
     def _grow(self, x: Array, k: Array, prior: float) -> None:
         """Add `x (d,)` with kernel values `k (m,)` to the dictionary, and begin a new epoch."""

@@ -21,6 +21,7 @@ import numpy as np
 from bkbopt._support.checks import check_number
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
@@ -89,9 +90,7 @@ class OnlineKRR(OnlineLearner):
         return float(np.max(self._y.rows**2, initial=0.0)) * self.logdet_
 
     def _stream(self, X: Array, y: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._block(X[a : a + _BLOCK], y[a : a + _BLOCK])
+        out = in_blocks(self._block, _BLOCK, X, y)
         self._square += float(np.sum((out - y) ** 2))
         return out
 
@@ -121,16 +120,16 @@ class OnlineKRR(OnlineLearner):
         return Hypothesis(self._X.rows.copy(), self._dual().copy())
 
     def _raw(self, X: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            K = self._gram(self._X.rows, X[a : a + _BLOCK])
-            p = K.T @ self._dual()
-            if self._forward:
-                V = self._cholesky.solve(K)
-                h = np.maximum(self._gram.diag(X[a : a + _BLOCK]) - np.einsum("ij,ij->j", V, V), 0.0) / self._lam
-                p = p / (1.0 + h)
-            out[a : a + _BLOCK] = p
-        return out
+        return in_blocks(self._raw_block, _BLOCK, X)
+
+    def _raw_block(self, X: Array) -> Array:
+        K = self._gram(self._X.rows, X)
+        p = K.T @ self._dual()
+        if not self._forward:
+            return p
+        V = self._cholesky.solve(K)
+        h = np.maximum(self._gram.diag(X) - np.einsum("ij,ij->j", V, V), 0.0) / self._lam
+        return p / (1.0 + h)
 
     def _state(self) -> dict[str, object]:
         return {

@@ -126,14 +126,12 @@ class TwoStageLearner(ExpansionLearner):
         """Predictions of the second stage are clipped to [-bound, bound]."""
         return np.inf
 
-    def _raw(self, X: Array) -> Array:
+    def _raw_block(self, X: Array) -> Array:
         if self.switched_at_ is None:
-            return super()._raw(X)
+            return super()._raw_block(X)
         p = np.empty(len(X))
-        for a in range(0, len(X), self._source.rows):
-            rows = slice(a, a + self._source.rows)
-            block = self._source.block(X[rows], p[rows], self._points())
-            landmark_predictions(block, self._support, self._M, self._w, self._bound(), p[rows])
+        block = self._source.block(X, p, self._points())
+        landmark_predictions(block, self._support, self._M, self._w, self._bound(), p)
         return p
 
     def _weights(self) -> Array:
