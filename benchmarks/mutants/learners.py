@@ -278,8 +278,8 @@ LEARNERS = (
     Fault(
         "a refresh keeps the matrix of the old features",
         "learners/forks.py",
-        "np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._params.alpha)\n",
-        "np.zeros(self._features())\n",
+        "self._w, self._inverse = np.zeros(self._k), np.eye(self._k) / self._alpha",
+        "self._w = np.zeros(self._k)",
         ("learners/test_forks.py",),
     ),
     Fault(

@@ -20,7 +20,8 @@ class _LossesCounted:
     """The second stage with refreshes after so many rounds with a loss."""
 
     def _second_stage(self: "ProgramFORKS | ProgramSkeGD", block: "Block", start: int, p: Array) -> None:
-        every, t = int(self._params.refresh_every), start
+        every, t = self._every, start
+        assert every is not None
         while t < len(p):
             # As many rounds cannot hold more losses than are left, and only if each has one is the last the last.
             stop = min(len(p), t + every - self._since)

@@ -165,22 +165,16 @@ class KOGD(ExpansionLearner):
     window: int | None = None
 
     def _check(self, d: int) -> None:
-        check_step(self.step, self.ridge)
-        if self.window is not None:
-            check_size("window", self.window)
+        self._step, self._ridge = check_step(self.step, self.ridge)
+        self._window = 0 if self.window is None else check_size("window", self.window)
 
     def _start(self, d: int) -> None:
         super()._start(d)
         self._squares = 0.0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        window, loss = int(self._params.window or 0), self._loss.code
-        step, ridge = float(self._params.step), float(self._params.ridge)
-
-        def run(start: int, room: int) -> int:
-            return kogd(block, self._support, self._t, start, loss, step, ridge, window, room, p)
-
-        self._run_with_room(block, run)
+        rule = self._loss.code, self._step, self._ridge, self._window
+        self._run_with_room(block, lambda start, room: kogd(block, self._support, self._t, start, *rule, room, p))
         self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
 
     def regret_bound(self, norm: float) -> float:
@@ -195,9 +189,9 @@ class KOGD(ExpansionLearner):
         if self._dim is None:
             raise not_ready(type(self).__name__)
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
-        if self._params.ridge or self._params.window is not None:
+        if self._ridge or self._window:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")
-        return radius**2 / (2.0 * float(self._params.step)) + 0.5 * float(self._params.step) * self._squares
+        return radius**2 / (2.0 * self._step) + 0.5 * self._step * self._squares
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "squares": self._squares}
@@ -244,18 +238,15 @@ class BOGD(Budgeted):
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        check_step(self.step, self.ridge)
-        check_number("gamma", self.gamma, 0.0, "a positive bound", strict=True)
+        self._step, self._ridge = check_step(self.step, self.ridge)
+        self._gamma = check_number("gamma", self.gamma, 0.0, "a positive bound", strict=True)
         if self.removal not in ("uniform", "weighted"):
             raise ArgumentError(f'removal: expected "uniform" or "weighted", got {self.removal!r}.')
+        self._uniform = self.removal == "uniform"
 
     def _rounds(self, block: Block, p: Array) -> None:
-        step, ridge, gamma = float(self._params.step), float(self._params.ridge), float(self._params.gamma)
-        uniform, u = self._params.removal == "uniform", self._rng.random(len(p))
-        loss, budget = self._loss.code, int(self._params.budget)
-
-        def run(start: int, room: int) -> int:
-            support = self._support
-            return bogd(block, support, self._t, start, loss, step, ridge, gamma, budget, room, uniform, u, p)
-
-        self._run_with_room(block, run)
+        rule, u = (self._loss.code, self._step, self._ridge, self._gamma, self._budget), self._rng.random(len(p))
+        self._run_with_room(
+            block,
+            lambda start, room: bogd(block, self._support, self._t, start, *rule, room, self._uniform, u, p),
+        )

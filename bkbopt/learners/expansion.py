@@ -110,17 +110,18 @@ def square(support: Support, old: Array | None = None) -> Array:
     return out
 
 
-def check_step(step: object, ridge: object = 0.0) -> None:
-    """Refuse a learning rate that is not positive, or a ridge that would change the weights' signs.
+def check_step(step: object, ridge: object = 0.0) -> tuple[float, float]:
+    """A learning rate and a ridge, checked to be positive and not to change the weights' signs.
 
     Raises:
         ArgumentError: out of range.
         ArgumentTypeError: not a number.
     """
     rate = check_number("step", step, 0.0, "a positive learning rate", strict=True)
-    decay = rate * check_number("ridge", ridge, 0.0, "a regulariser >= 0")
-    if decay >= 1.0:
-        raise ArgumentError(f"ridge: expected step * ridge below 1, got {decay:g}; lower one of them.")
+    regulariser = check_number("ridge", ridge, 0.0, "a regulariser >= 0")
+    if rate * regulariser >= 1.0:
+        raise ArgumentError(f"ridge: expected step * ridge below 1, got {rate * regulariser:g}; lower one of them.")
+    return rate, regulariser
 
 
 @dataclass(kw_only=True, eq=False)
@@ -138,7 +139,7 @@ class ExpansionLearner(OnlineLearner):
     """
 
     def _check(self, d: int) -> None:
-        """These learners derive nothing from their parameters, which are read from `_params`."""
+        """Nothing is to be checked without further parameters."""
 
     def _start(self, d: int) -> None:
         most = self._max_terms()
@@ -247,7 +248,7 @@ class Budgeted(ExpansionLearner):
     budget: int = 100
 
     def _check(self, d: int) -> None:
-        check_size("budget", self.budget)
+        self._budget = check_size("budget", self.budget)
 
     def _max_terms(self) -> int:
-        return int(self._params.budget)
+        return self._budget

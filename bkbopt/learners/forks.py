@@ -43,42 +43,36 @@ class _Sketched(TwoStageLearner):
     seed: int | None = 0
 
     def _max_terms(self) -> int:
-        return 2 * int(self._params.budget)
-
-    def _sketch(self) -> int:
-        if self._params.sketch is not None:
-            return int(self._params.sketch)
-        blocks = int(self._params.blocks)
-        return max(int(self._params.budget) // blocks, 1) * blocks
+        return 2 * self._budget
 
     def _max_features(self) -> int:
-        if self._params.sample is not None:
-            return int(self._params.sample)
-        return min(max(self._sketch() // 5, self._rank()), self._max_terms())
+        if self._sample is not None:
+            return self._sample
+        return min(max(self._s_p // 5, self._k), self._max_terms())
 
     def _check(self, d: int) -> None:
-        check_size("budget", self.budget)
-        check_size("blocks", self.blocks)
-        if self.sketch is not None and check_size("sketch", self.sketch) % int(self.blocks):
+        self._budget, self._blocks = check_size("budget", self.budget), check_size("blocks", self.blocks)
+        whole = max(self._budget // self._blocks, 1) * self._blocks
+        self._s_p = whole if self.sketch is None else check_size("sketch", self.sketch)
+        if self._s_p % self._blocks:
             raise ArgumentError(f"sketch: expected a multiple of the {self.blocks} blocks, got {self.sketch}.")
-        if self._sketch() > LARGEST_SKETCH * self._max_terms():
+        if self._s_p > LARGEST_SKETCH * self._max_terms():
             raise ArgumentError(
                 f"sketch, blocks: expected a sketch of at most {LARGEST_SKETCH} times the buffer's {self._max_terms()} "
-                f"points, got one of {self._sketch()} dimensions, which would be larger than what it sketches."
+                f"points, got one of {self._s_p} dimensions, which would be larger than what it sketches."
             )
-        if self.sample is not None and check_size("sample", self.sample) > self._max_terms():
+        self._sample = None if self.sample is None else check_size("sample", self.sample)
+        if self._sample is not None and self._sample > self._max_terms():
             raise ArgumentError(f"sample: expected at most the buffer's {self._max_terms()} points, got {self.sample}.")
         super()._check(d)
-        if self._features() > self._sketch():
-            raise ArgumentError(
-                f"rank: expected at most the sketch's {self._sketch()} dimensions, got {self._features()}."
-            )
-        if self.refresh_every is not None:
-            check_size("refresh_every", self.refresh_every)
+        if self._k > self._s_p:
+            raise ArgumentError(f"rank: expected at most the sketch's {self._s_p} dimensions, got {self._k}.")
+        self._every = None if self.refresh_every is None else check_size("refresh_every", self.refresh_every)
         if self.decomposition not in DECOMPOSITIONS:
             raise ArgumentError(
                 f"decomposition: expected one of {', '.join(DECOMPOSITIONS)}, got {self.decomposition!r}."
             )
+        self._decomposition = self.decomposition
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -86,8 +80,7 @@ class _Sketched(TwoStageLearner):
 
     def _switch(self, points: Array, a: Array) -> Ints:
         K = self._gram(points, points)
-        blocks = int(self._params.blocks)
-        self._sketches = Sketches.draw(K, self._sketch(), self._max_features(), blocks, self._rng)
+        self._sketches = Sketches.draw(K, self._s_p, self._max_features(), self._blocks, self._rng)
         self._sketched = points
         self._decompose()
         # By default the hypothesis is carried over: the best fit by the new features.
@@ -99,7 +92,7 @@ class _Sketched(TwoStageLearner):
 
     def _decompose(self) -> None:
         """Factors of Phi_pp from scratch, and the map."""
-        self._factors = self._eigenpairs().of(self._sketches.Phi_pp, self._features())
+        self._factors = self._eigenpairs().of(self._sketches.Phi_pp, self._k)
         self._map()
 
     def _map(self) -> None:
@@ -115,7 +108,7 @@ class _Sketched(TwoStageLearner):
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
-        if self._params.decomposition == "exact":
+        if self._decomposition == "exact":
             self._decompose()
         else:
             self._factors = self._factors.update(s, v, kappa)
@@ -125,12 +118,12 @@ class _Sketched(TwoStageLearner):
         t = start
         while t < len(p):
             stop = len(p)
-            if self._params.refresh_every is not None:
-                stop = min(stop, t + int(self._params.refresh_every) - self._since)
+            if self._every is not None:
+                stop = min(stop, t + self._every - self._since)
             self._run(block, t, stop, p)
             self._since += stop - t
             t = stop
-            if self._since == self._params.refresh_every:
+            if self._since == self._every:
                 self._refresh_and_refit(self._source.original(block.X[t - 1][:, None]))
 
     @abstractmethod
@@ -143,18 +136,17 @@ class _Sketched(TwoStageLearner):
 
     def _may_fail(self, n: int) -> bool:
         # A refresh may fail as well.
-        every = self._params.refresh_every
-        return super()._may_fail(n) or (every is not None and self._since + n >= int(every))
+        return super()._may_fail(n) or (self._every is not None and self._since + n >= self._every)
 
     def _second_stage_state(self) -> dict[str, object]:
         sketches = {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
         return {**super()._second_stage_state(), "since": self._since, **sketches}
 
     def _second_stage_form(self) -> Form:
-        s, k, every = self._sketch(), self._features(), self._params.refresh_every
-        since = Count(0, "t" if every is None else int(every) - 1)
+        s, k = self._s_p, self._k
+        since = Count(0, "t" if self._every is None else self._every - 1)
         parts = {"since": since, "sketched": Floats(("q", "d")), "factors": self._eigenpairs().form(s, k)}
-        parts["sketches"] = Sketches.form(s, int(self._params.blocks))
+        parts["sketches"] = Sketches.form(s, self._blocks)
         sizes = {"k": k, "n": self._max_features()}
         return super()._second_stage_form().extended(parts, sizes, {**sizes, "q": self._max_terms()})
 
@@ -186,8 +178,7 @@ class SkeGD(_Sketched):
     """
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        loss, step = self._loss.code, float(self._params.step)
-        landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
+        landmark_descent(block, self._support, self._M, self._w, self._loss.code, self._step, start, stop, p)
 
     def _refresh_and_refit(self, x: Array) -> None:
         old = self._weights()
@@ -254,31 +245,31 @@ class FORKS(_Sketched):
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
-        if isinstance(self.curvature, str):
-            if self.curvature != "exact":
-                raise ArgumentError(f'curvature: expected a weight >= 0, or "exact", got {self.curvature!r}.')
-        else:
-            check_number("curvature", self.curvature, 0.0, "a weight >= 0")
-        if self.clip is not None:
-            check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
+        self._alpha = check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
+        if isinstance(self.curvature, str) and self.curvature != "exact":
+            raise ArgumentError(f'curvature: expected a weight >= 0, or "exact", got {self.curvature!r}.')
+        exact = isinstance(self.curvature, str)
+        self._curvature = None if exact else check_number("curvature", self.curvature, 0.0, "a weight >= 0")
+        self._clip = (
+            None if self.clip is None else check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
+        )
 
     def _bound(self) -> float:
-        if self._params.clip is not None:
-            return float(self._params.clip)
+        if self._clip is not None:
+            return self._clip
         if self._loss.task == "classification":
             return 1.0
         return np.inf if self._units is None or not self._units.targets else 3.0
 
     def _weight(self) -> float:
         """The weight of squared slopes in A; infinite for the loss's second derivative."""
-        if self._params.curvature != "exact":
-            return float(self._params.curvature)
+        if self._curvature is not None:
+            return self._curvature
         return math.inf if self._loss.quadratic(self._bound()) else PAPERS_CURVATURE
 
     def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)
-        self._inverse = np.eye(len(self._w)) / float(self._params.alpha)
+        self._inverse = np.eye(len(self._w)) / self._alpha
         return chosen
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
@@ -288,8 +279,7 @@ class FORKS(_Sketched):
 
     def _refresh_and_refit(self, x: Array) -> None:
         self._refresh(x)
-        self._w = np.zeros(self._features())
-        self._inverse = np.eye(self._features()) / float(self._params.alpha)
+        self._w, self._inverse = np.zeros(self._k), np.eye(self._k) / self._alpha
 
     def _second_stage_state(self) -> dict[str, object]:
         return {**super()._second_stage_state(), "inverse": self._inverse.copy()}

@@ -52,13 +52,13 @@ class FOGD(OnlineLearner):
     seed: int | None = 0
 
     def _check(self, d: int) -> None:
-        self._D = check_size("frequencies", self._params.frequencies)
+        self._D = check_size("frequencies", self.frequencies)
         if d * self._D > MOST_NUMBERS:
             raise ArgumentError(
                 f"frequencies: expected at most {MOST_NUMBERS // d} for {d} features, got {self._D}; a matrix of "
                 f"{8e-9 * d * self._D:.3g} GB would be drawn."
             )
-        check_step(self._params.step)
+        self._step, _ = check_step(self.step)
         if not isinstance(self._gram.kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
 
@@ -72,7 +72,7 @@ class FOGD(OnlineLearner):
 
     def _stream(self, X: Array, y: Array) -> Array:
         p = np.empty(len(X))
-        fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, float(self._params.step), p)
+        fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, self._step, p)
         return p
 
     def _raw(self, X: Array) -> Array:
@@ -109,7 +109,7 @@ class NOGD(TwoStageLearner):
 
     def _switch(self, points: Array, a: Array) -> Ints:
         lam, V = np.linalg.eigh(finite(self._gram(points, points)))
-        lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
+        lam, V = lam[::-1][: self._k], V[:, ::-1][:, : self._k]
         # Smaller eigenvalues are rounding, which their inverse roots would amplify.
         large = lam > len(V) * np.finfo(float).eps * lam[0]
         root, V = np.sqrt(lam[large]), V[:, large]
@@ -118,5 +118,4 @@ class NOGD(TwoStageLearner):
         return np.arange(len(a))
 
     def _second_stage(self, block: Block, start: int, p: Array) -> None:
-        loss, step = self._loss.code, float(self._params.step)
-        landmark_descent(block, self._support, self._M, self._w, loss, step, start, len(p), p)
+        landmark_descent(block, self._support, self._M, self._w, self._loss.code, self._step, start, len(p), p)

@@ -54,25 +54,20 @@ class TwoStageLearner(ExpansionLearner):
     _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1}
 
     def _check(self, d: int) -> None:
-        check_size("budget", self.budget)
-        check_step(self.step)
-        if self._rank() > self._max_features():
-            raise ArgumentError(f"rank: expected at most {self._max_features()} features, got {self._rank()}.")
+        self._budget = check_size("budget", self.budget)
+        self._step, _ = check_step(self.step)
+        rank = check_number("rank", self.rank, 0.0, "a number of features, or a part of the budget", strict=True)
+        # The product may be a rounding below a whole number.
+        self._k = max(1, int(rank * self._budget + 1e-9)) if rank < 1.0 else check_size("rank", rank)
+        if self._k > self._max_features():
+            raise ArgumentError(f"rank: expected at most {self._max_features()} features, got {self._k}.")
 
     def _max_features(self) -> int:
+        """The largest number k of features."""
         return self._max_terms()
 
-    def _features(self) -> int:
-        return min(self._rank(), self._max_features())
-
-    def _rank(self) -> int:
-        what = "a number of features, or a part of the budget"
-        rank = check_number("rank", self._params.rank, 0.0, what, strict=True)
-        # The product may be a rounding below a whole number.
-        return max(1, int(rank * int(self._params.budget) + 1e-9)) if rank < 1.0 else check_size("rank", rank)
-
     def _max_terms(self) -> int:
-        return int(self._params.budget)
+        return self._budget
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -98,9 +93,9 @@ class TwoStageLearner(ExpansionLearner):
 
     def _first_stage(self, block: Block, p: Array) -> int:
         """Learn rows until the block ends or all terms are there; return the next row."""
-        t, loss, step = 0, self._loss.code, float(self._params.step)
+        t, loss = 0, self._loss.code
         while True:
-            t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
+            t = kogd(block, self._support, self._t, t, loss, self._step, 0.0, 0, len(self._support.weights), p)
             if self.dictionary_size_ == self._max_terms():
                 chosen = self._switch(self._scaled_points(), self._weights())
                 self._keep_landmarks(chosen)
@@ -170,7 +165,7 @@ class TwoStageLearner(ExpansionLearner):
     def _second_stage_form(self) -> Form:
         """The form of `_second_stage_state`; "n" is the number of landmarks."""
         parts = {"M": Floats(("k", "n")), "w": Floats(("k",)), "switched_at": Count(1, "t")}
-        return Form(parts, {"k": self._features()})
+        return Form(parts, {"k": self._k})
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)

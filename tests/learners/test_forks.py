@@ -29,7 +29,7 @@ class Literal:
     """Both algorithms with dense matrices, from scratch each time; the random matrices are the learner's own."""
 
     def __init__(self, learner: FORKS | SkeGD, K: Array, y: Array) -> None:
-        self.learner, self.K, self.y, self.k = learner, K, y, learner._features()
+        self.learner, self.K, self.y, self.k = learner, K, y, learner._k
         sketches = learner._sketches
         self.S = np.zeros((len(sketches.columns), len(sketches.Phi_pp)))
         np.put_along_axis(self.S, sketches.columns, sketches.signs, 1)

@@ -98,21 +98,22 @@ class Forgetron(Budgeted):
     loss = "hinge"
 
     def _max_terms(self) -> int:
-        return int(self._params.budget) + 1
+        return self._budget + 1
 
     def _terms(self) -> int:
-        return int(self._params.budget)
+        return self._budget
 
     def _start(self, d: int) -> None:
         super()._start(d)
         self._matrix, self._sums = square(self._support), np.zeros(2)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        def run(start: int, room: int) -> int:
-            budget = int(self._params.budget)
-            return forgetron(block, self._support, self._t, start, budget, room, self._matrix, self._sums, p)
-
-        self._run_with_room(block, run)
+        self._run_with_room(
+            block,
+            lambda start, room: forgetron(
+                block, self._support, self._t, start, self._budget, room, self._matrix, self._sums, p
+            ),
+        )
 
     def _grow(self) -> None:
         super()._grow()

@@ -69,10 +69,9 @@ class BPAS(Budgeted):
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        check_number("C", self.C, 0.0, "a positive largest step", strict=True)
+        self._C = check_number("C", self.C, 0.0, "a positive largest step", strict=True)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        def run(start: int, room: int) -> int:
-            return bpas(block, self._support, self._t, start, int(self._params.budget), room, float(self._params.C), p)
-
-        self._run_with_room(block, run)
+        self._run_with_room(
+            block, lambda start, room: bpas(block, self._support, self._t, start, self._budget, room, self._C, p)
+        )

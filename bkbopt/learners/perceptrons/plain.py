@@ -50,10 +50,8 @@ class KernelPerceptron(ExpansionLearner):
     loss = "hinge"
 
     def _rounds(self, block: Block, p: Array) -> None:
-        def run(start: int, room: int) -> int:
-            return perceptron(block, self._support, self._t, start, 0, room, np.empty(0), p)
-
-        self._run_with_room(block, run)
+        u = np.empty(0)
+        self._run_with_room(block, lambda start, room: perceptron(block, self._support, self._t, start, 0, room, u, p))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,9 +76,7 @@ class RBP(Budgeted):
     seed: int | None = 0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        budget, u = int(self._params.budget), self._rng.random(len(p))
-
-        def run(start: int, room: int) -> int:
-            return perceptron(block, self._support, self._t, start, budget, room, u, p)
-
-        self._run_with_room(block, run)
+        u = self._rng.random(len(p))
+        self._run_with_room(
+            block, lambda start, room: perceptron(block, self._support, self._t, start, self._budget, room, u, p)
+        )

@@ -118,25 +118,24 @@ class Projectron(ExpansionLearner):
     _margin = False
 
     def _check(self, d: int) -> None:
-        check_number("eta", self.eta, 0.0, "a distance >= 0")
-        if self.budget is not None:
-            check_size("budget", self.budget)
+        self._eta = check_number("eta", self.eta, 0.0, "a distance >= 0")
+        self._budget = None if self.budget is None else check_size("budget", self.budget)
 
     def _max_terms(self) -> int | None:
-        return None if self._params.budget is None else int(self._params.budget)
+        return self._budget
 
     def _start(self, d: int) -> None:
         super()._start(d)
         self._root = square(self._support)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        budget = int(self._params.budget or 0)
-
-        def run(start: int, room: int) -> int:
-            eta, margin = float(self._params.eta), self._margin
-            return projectron(block, self._support, self._t, budget, room, start, eta, margin, self._root, p)
-
-        self._run_with_room(block, run)
+        budget = self._budget or 0
+        self._run_with_room(
+            block,
+            lambda start, room: projectron(
+                block, self._support, self._t, budget, room, start, self._eta, self._margin, self._root, p
+            ),
+        )
 
     def _grow(self) -> None:
         super()._grow()
