@@ -87,12 +87,9 @@ class _Sketched(TwoStageLearner):
         self._fit_weights(K[:, self._sketches.sampled], K @ a)
         return self._sketches.sampled
 
-    def _eigenpairs(self) -> type[Eigenpairs]:
-        return Eigenpairs
-
     def _decompose(self) -> None:
         """Factors of Phi_pp from scratch, and the map."""
-        self._factors = self._eigenpairs().of(self._sketches.Phi_pp, self._k)
+        self._factors = Eigenpairs.of(self._sketches.Phi_pp, self._k)
         self._map()
 
     def _map(self) -> None:
@@ -145,7 +142,7 @@ class _Sketched(TwoStageLearner):
     def _second_stage_form(self) -> Form:
         s, k = self._s_p, self._k
         since = Count(0, "t" if self._every is None else self._every - 1)
-        parts = {"since": since, "sketched": Floats(("q", "d")), "factors": self._eigenpairs().form(s, k)}
+        parts = {"since": since, "sketched": Floats(("q", "d")), "factors": Eigenpairs.form(s, k)}
         parts["sketches"] = Sketches.form(s, self._blocks)
         sizes = {"k": k, "n": self._max_features()}
         return super()._second_stage_form().extended(parts, sizes, {**sizes, "q": self._max_terms()})
@@ -154,7 +151,7 @@ class _Sketched(TwoStageLearner):
         super()._restore_second_stage(second)
         self._since, self._sketched = second["since"], second["sketched"]
         self.n_refreshes_ = len(self._sketched) - self._max_terms()
-        self._factors, self._sketches = self._eigenpairs()(**second["factors"]), Sketches(**second["sketches"])
+        self._factors, self._sketches = Eigenpairs(**second["factors"]), Sketches(**second["sketches"])
 
 
 @dataclass(kw_only=True, eq=False)
