@@ -264,8 +264,8 @@ LEARNERS = (
     Fault(
         "a new feature has no ridge",
         "learners/ridge.py",
-        "A[:r, r], A[r, r] = self.A, c, d + self.lam",
-        "A[:r, r], A[r, r] = self.A, c, d",
+        "A[:r, r], A[r, r] = c, d + self.lam",
+        "A[:r, r], A[r, r] = c, d",
         ("learners/test_ridge.py", "learners/test_pkawv.py"),
     ),
     Fault(

@@ -102,12 +102,9 @@ def renumbered(support: Support) -> Support:
     return support
 
 
-def square(support: Support, old: Array | None = None) -> Array:
+def square(support: Support, old: Array) -> Array:
     """A matrix for as many terms as the support has room for, with `old` in its corner."""
-    room, n = len(support.weights), 0 if old is None else len(old)
-    out = np.zeros((room, room))
-    out[:n, :n] = 0.0 if old is None else old
-    return out
+    return np.pad(old, (0, len(support.weights) - len(old)))
 
 
 def check_step(step: object, ridge: object = 0.0) -> tuple[float, float]:

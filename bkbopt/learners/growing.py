@@ -83,9 +83,7 @@ class GrowingCholesky:
         """Border the factor by `V (t, b)` and the factor `L_new (b, b)` of the Schur complement."""
         need = self.t + len(L_new)
         if need > len(self._store):
-            store = np.zeros((max(need, 2 * len(self._store)),) * 2)
-            store[: self.t, : self.t] = self.factor
-            self._store = store
+            self._store = np.pad(self.factor, (0, max(need, 2 * len(self._store)) - self.t))
         self._store[self.t : need, : self.t] = V.T
         self._store[self.t : need, self.t : need] = L_new
         self.t = need

@@ -195,9 +195,8 @@ class KORS:
 
     def _reserve(self, capacity: int) -> None:
         """Make room for a dictionary of that size."""
-        L, p = np.zeros((capacity, capacity)), np.zeros(capacity)
-        L[: self.m, : self.m], p[: self.m] = self.L[: self.m, : self.m], self.p[: self.m]
-        self.L, self.p = L, p
+        more = 0, capacity - self.m
+        self.L, self.p = np.pad(self.L[: self.m, : self.m], more), np.pad(self.p[: self.m], more)
 
     def state_dict(self) -> dict[str, object]:
         """The state beyond the arguments, for a state file."""

@@ -36,8 +36,7 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
     m, r = W.shape
     left = prior - float(z @ z)
     grows = left > _WITHIN * prior
-    out = np.zeros((m + 1, r + grows))
-    out[:m, :r] = W
+    out = np.pad(W, ((0, 1), (0, int(grows))))
     if not grows:
         return out, 0.0
     # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left). `linalg.append_to_thin_root` multiplies by an
@@ -111,12 +110,10 @@ class GrowingNystrom:
     def _reserve(self, n: int, r: int) -> None:
         """Make room for that many rows and features."""
         rows, columns = self._Z.shape
-        if n > rows or r > columns:
-            store = np.zeros(
-                (max(n, 2 * rows) if n > rows else rows, max(r, 3 * columns // 2) if r > columns else columns)
-            )
-            store[: self.X.n, :columns] = self._Z[: self.X.n]
-            self._Z = store
+        more_rows = max(n, 2 * rows) - rows if n > rows else 0
+        more_columns = max(r, 3 * columns // 2) - columns if r > columns else 0
+        if more_rows or more_columns:
+            self._Z = np.pad(self._Z, ((0, more_rows), (0, more_columns)))
 
     def state_dict(self) -> dict[str, object]:
         """For a state file."""

@@ -113,10 +113,9 @@ class Ridge:
         from scipy.linalg import solve_triangular
 
         r = self.r
-        A, R = np.zeros((r + 1, r + 1)), np.zeros((r + 1, r + 1))
-        A[:r, :r], A[:r, r], A[r, r] = self.A, c, d + self.lam
-        u = solve_triangular(self.R, c, trans=1, check_finite=False) if r else c
-        R[:r, :r], R[:r, r] = self.R, u
+        A, R = np.pad(self.A, (0, 1)), np.pad(self.R, (0, 1))
+        A[:r, r], A[r, r] = c, d + self.lam
+        R[:r, r] = u = solve_triangular(self.R, c, trans=1, check_finite=False) if r else c
         # At least lam in exact arithmetic; a difference below the rounding of d has no correct digit.
         R[r, r] = math.sqrt(max(d + self.lam - float(u @ u), self.lam, ROUNDING * d))
         self.A, self.R, self.b = A, R, np.append(self.b, s)

@@ -105,7 +105,7 @@ class Forgetron(Budgeted):
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._matrix, self._sums = square(self._support), np.zeros(2)
+        self._matrix, self._sums = square(self._support, np.empty((0, 0))), np.zeros(2)
 
     def _rounds(self, block: Block, p: Array) -> None:
         self._run_with_room(

@@ -126,7 +126,7 @@ class Projectron(ExpansionLearner):
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._root = square(self._support)
+        self._root = square(self._support, np.empty((0, 0)))
 
     def _rounds(self, block: Block, p: Array) -> None:
         budget = self._budget or 0
