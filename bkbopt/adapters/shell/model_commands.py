@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
 
-#: Kinds of plots, with the largest number of parameters of each.
+#: Kinds of plots: the function of `bkbopt.plots`, and the largest number of parameters.
 KINDS = {
-    "overview": 0,
-    "convergence": 0,
-    "slice": 1,
-    "contour": 2,
-    "dependence": 2,
-    "importance": 0,
-    "complexity": 0,
-    "time": 0,
-    "calibration": 0,
-    "pareto": 0,
+    "overview": ("overview", 0),
+    "convergence": ("convergence", 0),
+    "slice": ("posterior_slice", 1),
+    "contour": ("posterior_contour", 2),
+    "dependence": ("partial_dependence", 2),
+    "importance": ("importance", 0),
+    "complexity": ("complexity", 0),
+    "time": ("ask_time", 0),
+    "calibration": ("calibration", 0),
+    "pareto": ("pareto", 0),
 }
 
 #: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
@@ -108,24 +108,13 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
             where = point(each.params, each.index, each.label)
             yield {**where, "means": list(each.means), "stds": list(each.stds), **_sure(each)}
         return
-    aims, choice = aims_of(opt), opt.recommend(fixed=fixed)
-    if fixed:
-        yield {
-            **point(choice.params, choice.index, choice.label),
-            "mean": choice.mean,
-            "std": choice.std,
-            **_sure(choice),
-        }
-        return
-    # If no trial is feasible, the recommendation is the point that is closest to feasibility.
-    feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
-    yield {
-        **point(choice.params, choice.index, choice.label),
-        "mean": choice.mean,
-        "std": choice.std,
-        **_sure(choice),
-        "observed": finished(aims, opt.best_trial) if feasible else None,
-    }
+    choice = opt.recommend(fixed=fixed)
+    row = {**point(choice.params, choice.index, choice.label), "mean": choice.mean, "std": choice.std, **_sure(choice)}
+    if not fixed:
+        # If no trial is feasible, the recommendation is the point that is closest to feasibility.
+        feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
+        row["observed"] = finished(aims_of(opt), opt.best_trial) if feasible else None
+    yield row
 
 
 def _sure(found: "Recommendation | FrontPoint") -> Row:
@@ -140,29 +129,17 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
 
     kind = args.kind
     names = [name for name in (args.x, args.y) if name is not None]
-    most = KINDS[kind]
+    function, most = KINDS[kind]
     if len(names) > most or (args.x is None and args.y is not None) or (kind == "contour" and len(names) < 2):
         raise UsageError(
             f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
             f"with --kind {kind}, got {len(names)}: {names}."
         )
-    kinds: dict[str, Callable[..., Any]] = {
-        "overview": plots.overview,
-        "convergence": plots.convergence,
-        "slice": plots.posterior_slice,
-        "contour": plots.posterior_contour,
-        "dependence": plots.partial_dependence,
-        "importance": plots.importance,
-        "complexity": plots.complexity,
-        "time": plots.ask_time,
-        "calibration": plots.calibration,
-        "pareto": plots.pareto,
-    }
     check_other_file("out", args.out, args.state)
     known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
-    drawn = kinds[kind](loaded(args), *names)
+    drawn = getattr(plots, function)(loaded(args), *names)
     figure = drawn if kind == "overview" else drawn.figure
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
