@@ -150,20 +150,21 @@ def _shielded(argument: str) -> str:
     return f" {argument}" if argument.startswith("-") else argument
 
 
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        seconds = float(text)
-        if 0.0 <= seconds < float("inf"):  # false for NaN, too
-            return seconds
-    raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text.strip()}")
+def _from_zero(what: str) -> Callable[[str], float]:
+    """A reader of finite numbers >= 0, for argparse; `what` is expected, for messages."""
+
+    def read(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            number = float(text)
+            if 0.0 <= number < math.inf:  # false for NaN, too
+                return number
+        raise argparse.ArgumentTypeError(f"expected {what} >= 0, got {text.strip()}")
+
+    return read
 
 
-def _deviation(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        std = float(text)
-        if 0.0 <= std < float("inf"):
-            return std
-    raise argparse.ArgumentTypeError(f"expected a finite standard deviation >= 0, got {text.strip()}")
+_seconds = _from_zero("a number of seconds")
+_deviation = _from_zero("a finite standard deviation")
 
 
 def _count(text: str) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bkbopt import Optimizer
     from bkbopt.search.trials.reports import FrontPoint, Recommendation
 
-__all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
+__all__ = ["KINDS", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
 
 #: Kinds of plots: the function of `bkbopt.plots`, and the largest number of parameters.
 KINDS = {
@@ -52,7 +52,7 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; use another name, or --force to replace it.")
         opt.save(args.state)
-    yield {"state": args.state, **aims_of(opt).row, "parameters": list(space)}
+    yield {"state": args.state, **Aims.of_optimizer(opt).row, "parameters": list(space)}
 
 
 def ask(args: argparse.Namespace) -> Iterator[Row]:
@@ -87,7 +87,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
     told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std))
     assert isinstance(told, Trial)
-    yield finished(aims_of(opt), told)
+    yield finished(Aims.of_optimizer(opt), told)
 
 
 def best(args: argparse.Namespace) -> Iterator[Row]:
@@ -113,7 +113,7 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
     if not fixed:
         # If no trial is feasible, the recommendation is the point that is closest to feasibility.
         feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
-        row["observed"] = finished(aims_of(opt), opt.best_trial) if feasible else None
+        row["observed"] = finished(Aims.of_optimizer(opt), opt.best_trial) if feasible else None
     yield row
 
 
@@ -153,11 +153,6 @@ def report(args: argparse.Namespace) -> Iterator[Row]:
     opt = loaded(args)
     plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or "value")
     yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
-
-
-def aims_of(opt: "Optimizer") -> Aims:
-    """The aims of an optimizer."""
-    return Aims(tuple(opt.directions), tuple(opt.constraints))
 
 
 def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:

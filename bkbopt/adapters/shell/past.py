@@ -93,7 +93,7 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
     told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
-    outcomes = _Outcomes(Aims(tuple(opt.directions), tuple(opt.constraints)), values, stds, limits)
+    outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits)
     trials = _finished(opt, [(params.read(told, *line), outcomes.read(told, *line)) for line in told.lines])
     failed = sum(trial.state == FAIL for trial in trials)
     used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}

@@ -4,11 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.trials import Trial
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer
 
 __all__ = ["Aims", "Row", "as_cell", "as_line", "finished", "point"]
 
@@ -27,6 +30,11 @@ class Aims:
         """The aims of a log."""
         with file.fits():
             return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]))
+
+    @classmethod
+    def of_optimizer(cls, opt: "Optimizer") -> "Aims":
+        """The aims of an optimizer."""
+        return cls(opt.directions, opt.constraints)
 
     @property
     def row(self) -> Row:

@@ -196,14 +196,14 @@ class _Loop:
                 f"row failed so; mend the command, and delete {self.opt.storage}, where these trials count as failed."
             )
 
+    def _silent(self, seconds: float) -> set[int]:
+        """The running trials of runs, of this or another one, without a heartbeat for that long."""
+        now = utc_now()
+        return {n for n, e in self.progress.running.items() if e.seen_at is not None and e.silence(now) >= seconds}
+
     def _recover(self) -> None:
         """Queue the points of trials whose run has died."""
-        now = utc_now()
-        silent = [
-            number
-            for number, entry in self.progress.running.items()
-            if entry.seen_at is not None and entry.silence(now) >= SILENCE and number not in self.jobs
-        ]
+        silent = [number for number in self._silent(SILENCE) if number not in self.jobs]
         with self._lock:
             lost = lose(self._log, silent, older_than=SILENCE, enqueue=True)
         for trial in lost:
@@ -263,12 +263,7 @@ class _Loop:
         """Print a message, once, for each silent trial of another run, if this run can only wait for those."""
         if self.jobs or self._is_exhausted or self._is_complete():
             return
-        now = utc_now()
-        silent = {
-            number
-            for number, entry in self.progress.running.items()
-            if entry.seen_at is not None and entry.silence(now) >= SILENCE / 2.0
-        }
+        silent = self._silent(SILENCE / 2.0)
         for number in sorted(silent - self._awaited):
             self._say(
                 f"bkbopt: trial {number}: waiting, since its run sends no heartbeats; after {SILENCE:g} s without one "
