@@ -9,7 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import evaluation_of, named_parameter
-from bkbopt.adapters.optuna.sampler import BKBSampler, check_study
+from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
@@ -55,7 +55,7 @@ def optimizer_of(study: Study) -> Optimizer:
         raise ArgumentError(
             "study: expected a complete or pruned trial with parameters, got none; call optimize or tell first."
         )
-    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)  # those of all brackets of Hyperband
+    trials = trials_of(study)
     opt = Optimizer(
         space,
         directions=[direction.name.lower() for direction in study.directions],

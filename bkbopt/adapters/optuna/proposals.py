@@ -6,12 +6,12 @@ internal values (numbers; categories by index) by column key, cut into chunks th
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-__all__ = ["chunks", "publish", "published_point"]
+__all__ = ["publish", "published_point"]
 
 KEY = "bkb:relative_params"
 #: Attributes of Optuna's relational storage hold fewer than 2,046 characters, and quotes are escaped when stored.
@@ -19,17 +19,14 @@ CHUNK = 1000
 
 
 def publish(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
-    """Write the proposal `values`, by column key, to the trial's system attributes."""
-    for key, chunk in chunks(values):
-        study._storage.set_trial_system_attr(trial._trial_id, key, chunk)
+    """Write the proposal `values`, by column key, to the trial's system attributes.
 
-
-def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Keys and texts of the attributes; an empty text marks the end, so that a shorter list may replace a longer."""
+    An empty text marks the end, so that a shorter list of chunks may replace a longer one.
+    """
     text = json.dumps(dict(values))
-    pieces = [text[i : i + CHUNK] for i in range(0, len(text), CHUNK)]
-    for i, piece in enumerate([*pieces, ""]):
-        yield f"{KEY}:{i}", piece
+    chunks = [text[i : i + CHUNK] for i in range(0, len(text), CHUNK)]
+    for i, chunk in enumerate([*chunks, ""]):
+        study._storage.set_trial_system_attr(trial._trial_id, f"{KEY}:{i}", chunk)
 
 
 def published_point(trial: FrozenTrial) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -29,7 +29,9 @@ from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
 
-__all__ = ["BKBSampler", "check_study"]
+__all__ = ["BKBSampler", "check_study", "trials_of"]
+
+Found = TypeVar("Found", Recommendation, list[FrontPoint])
 
 #: A child of Optuna's logger, so that `optuna.logging.set_verbosity` applies to it.
 log = get_logger("optuna.samplers.bkbopt")
@@ -68,10 +70,8 @@ class BKBSampler(BaseSampler):
         warn_independent_sampling: whether to log a warning when a parameter is sampled without the model.
         qbar: oversampling of the dictionary, see `BKB`.
         max_inducing: largest dictionary, see `BKB`.
-        beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
-            schedule of `bkbopt.confidence`.
-        acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`; with several objectives, constraints
-            or failed trials other criteria are used, see `bkbopt.search.criteria.criterion`.
+        beta: width of the confidence bounds, as for `Optimizer`.
+        acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`.
         kernel: see `BKB`; its columns are those of all parameters in the order of their names.
         perturbations: whether some trials, fewer and fewer, search for a better basin, as for `Optimizer`.
         constraints_func: none; Optuna 5 deprecates it, and the objective calls `trial.set_constraint` in its place.
@@ -117,25 +117,21 @@ class BKBSampler(BaseSampler):
             raise ArgumentTypeError(
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
             )
-        deterministic_objective = check_flag("deterministic_objective", deterministic_objective)
-        warn_independent_sampling = check_flag("warn_independent_sampling", warn_independent_sampling)
-        perturbations = check_flag("perturbations", perturbations)
-        n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
+        self._warn = check_flag("warn_independent_sampling", warn_independent_sampling)
         surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
         sequence = np.random.SeedSequence(checked_seed(seed))
         #: The seed of an `Optimizer` with the same models.
         self._seed: Any = sequence.entropy
         self._entropy = self._model_seed = int(sequence.generate_state(1)[0])
         self._options = Options(
-            ModelOptions(surrogate, deterministic=deterministic_objective),
-            n_startup_trials,
+            ModelOptions(surrogate, deterministic=check_flag("deterministic_objective", deterministic_objective)),
+            check_count("n_startup_trials", n_startup_trials, 0),
             rule,
             as_confidence(beta),
             repeat_when_exhausted=True,
-            perturbations=perturbations,
+            perturbations=check_flag("perturbations", perturbations),
         )
         self._independent_sampler = independent_sampler
-        self._warn = warn_independent_sampling
         self._followed: FollowedStudy | None = None
         self._lock = threading.RLock()
         #: One record for each suggestion that this object made with the model.
@@ -165,7 +161,7 @@ class BKBSampler(BaseSampler):
         with self._lock:
             latest = self._follow(study).latest_distributions()
         if not latest:
-            for other in _trials(study, TrialState.RUNNING):
+            for other in trials_of(study, TrialState.RUNNING):
                 if other.number != trial.number:
                     latest.update(other.distributions)
         return {name: distribution for name, distribution in sorted(latest.items()) if not distribution.single()}
@@ -187,7 +183,7 @@ class BKBSampler(BaseSampler):
                 more: Any = {"attempt": attempt, "seed": self._entropy, "quasi_random": attempt == LAST}
                 suggestion = designer.suggest(number=trial.number, fixed=fixed, space=space, **more)[0]
                 publish(study, trial, suggestion.point)
-                if not followed.meets(suggestion.point, space, trial.number, _trials(study)):
+                if not followed.meets(suggestion.point, space, trial.number, trials_of(study)):
                     break
         if suggestion.diagnostics.n_inducing is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))
@@ -220,16 +216,11 @@ class BKBSampler(BaseSampler):
     # -- results -------------------------------------------------------------------------------------------------
 
     def recommend(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> Recommendation:
-        """The best evaluated point by the posterior, among those expected to be feasible.
+        """The best evaluated point by the posterior, among those expected to be feasible; see `Optimizer.recommend`.
 
-        It is the one whose mean is the best once it is made worse by one posterior standard deviation. Where
-        constraints are measured with noise, it is feasible with probability 0.9, if there is such a point. With noise
-        use it instead of `study.best_trial`, whose value is too good by selection.
-
-        With `fixed` it is the point with the best posterior mean among all points with these values, which need not
-        have been evaluated; see `Optimizer.recommend`. Ranges are those of the latest trials. In a study with
-        conditional parameters it has the parameters of a branch that trials have used, and the fixed ones: Optuna does
-        not say which values of a switch go with which parameters.
+        With noise use it instead of `study.best_trial`, whose value is too good by selection. With `fixed` the ranges
+        are those of the latest trials. In a study with conditional parameters the point then has those of a branch that
+        trials have used, and the fixed ones: Optuna does not say which values of a switch go with which parameters.
 
         Args:
             study: the study.
@@ -250,11 +241,7 @@ class BKBSampler(BaseSampler):
                 "recommend: expected a study with a single objective, got one with "
                 f"{len(study.directions)}; use recommend_front for the Pareto front."
             )
-        with self._lock:
-            followed = self._trained(study)
-            held = followed.fixed({} if fixed is None else fixed)
-            space = space_of(followed.latest_distributions())
-            return recommendation(followed.designer, held, followed.params, space=space)
+        return self._recommended(recommendation, study, fixed)
 
     def recommend_front(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
@@ -271,39 +258,36 @@ class BKBSampler(BaseSampler):
             objectives, in their units; in the order of the first objective, the best first.
 
         Raises:
-            ArgumentError: no trial is complete, or none has finite values (a ValueError, as for `study.best_trial`);
-                `fixed` is refused as in `recommend`.
-            ArgumentTypeError: `study` is none, or `fixed` is no mapping.
+            ArgumentError, ArgumentTypeError: as in `recommend`.
         """
-        check_study(study)
-        with self._lock:
-            followed = self._trained(study)
-            held = followed.fixed({} if fixed is None else fixed)
-            space = space_of(followed.latest_distributions())
-            return recommended_front(followed.designer, held, followed.params, space=space)
+        return self._recommended(recommended_front, check_study(study), fixed)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
     def _follow(self, study: Study) -> FollowedStudy:
         """The study with its designer, updated with all trials."""
-        followed, trials = self._followed, _trials(study)
+        followed, trials = self._followed, trials_of(study)
         if followed is None or not followed.belongs_to(study, trials):
             followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
         followed.update(trials)
         return followed
 
-    def _trained(self, study: Study) -> FollowedStudy:
-        """The study with its designer, which has models of all trials."""
-        followed = self._follow(study)
-        designer = followed.designer
-        if not designer.history.n_complete:
-            raise ArgumentError("study: expected at least one complete trial, got none; call optimize or tell first.")
-        if not designer.trained().ready:
-            raise ArgumentError(
-                "study: expected at least one complete trial with a finite value, got infinite ones only; "
-                "call optimize or tell first."
-            )
-        return followed
+    def _recommended(self, choose: Callable[..., Found], study: Study, fixed: Mapping[str, Any] | None) -> Found:
+        """What `choose` recommends by models of all trials."""
+        with self._lock:
+            followed = self._follow(study)
+            if not followed.designer.history.n_complete:
+                raise ArgumentError(
+                    "study: expected at least one complete trial, got none; call optimize or tell first."
+                )
+            if not followed.designer.trained().ready:
+                raise ArgumentError(
+                    "study: expected at least one complete trial with a finite value, got infinite ones only; "
+                    "call optimize or tell first."
+                )
+            point = followed.fixed({} if fixed is None else fixed)
+            space = space_of(followed.latest_distributions())
+            return choose(followed.designer, point, followed.params, space=space)
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
         with self._lock:
@@ -317,16 +301,12 @@ class BKBSampler(BaseSampler):
             else "no earlier trial has it, as when a branch of a conditional space is visited for the first time"
         )
         log.warning(
-            "The parameter %r of trial %d is sampled by %s, without the model: %s. If this is intended, pass "
-            "warn_independent_sampling=False.",
-            name,
-            trial.number,
-            by,
-            reason,
+            f"The parameter {name!r} of trial {trial.number} is sampled by {by}, without the model: {reason}. If this "
+            "is intended, pass warn_independent_sampling=False."
         )
 
 
-def _trials(study: Study, *states: TrialState) -> list[FrozenTrial]:
+def trials_of(study: Study, *states: TrialState) -> list[FrozenTrial]:
     """The study's trials; under `HyperbandPruner` not those of one bracket only, since the model learns from all."""
     return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states or None)
 
