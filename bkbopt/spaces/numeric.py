@@ -31,6 +31,17 @@ class _Number(ParameterBase):
     low: float
     high: float
     log: bool
+    step: float | None
+    #: What a value is, for messages.
+    _what: ClassVar[str]
+
+    @property
+    def expected(self) -> str:
+        """See `ParameterBase`."""
+        if self.low == self.high:
+            return f"the fixed value {self.low!r}"
+        grid = "" if self.step == type(self).step else f" that is {self.low!r} plus a multiple of {self.step!r}"
+        return f"{self._what} in [{self.low!r}, {self.high!r}]{grid}"
 
     @property
     def first(self) -> float:
@@ -77,6 +88,7 @@ class Float(_Number):
     step: float | None = None
     when: Mapping[str, Any] | None = field(default=None, hash=False)
     kind: ClassVar[Kind] = "float"
+    _what = "a number"
 
     def __post_init__(self) -> None:
         low, high = checked_float("low", self.low), checked_float("high", self.high)
@@ -102,14 +114,6 @@ class Float(_Number):
         if self.low == self.high:
             return 1
         return None if self.step is None else self._n_steps + 1
-
-    @property
-    def expected(self) -> str:
-        """See `ParameterBase`."""
-        if self.low == self.high:
-            return f"the fixed value {self.low!r}"
-        grid = "" if self.step is None else f" that is {self.low!r} plus a multiple of {self.step!r}"
-        return f"a number in [{self.low!r}, {self.high!r}]{grid}"
 
     @cached_property
     def scale(self) -> Scale:
@@ -194,6 +198,7 @@ class Int(_Number):
     step: int = 1
     when: Mapping[str, Any] | None = field(default=None, hash=False)
     kind: ClassVar[Kind] = "int"
+    _what = "a whole number"
 
     def __post_init__(self) -> None:
         low, high = checked_whole("low", self.low), checked_whole("high", self.high)
@@ -222,14 +227,6 @@ class Int(_Number):
     def n_values(self) -> int | None:
         """See `ParameterBase`."""
         return (self.high - self.low) // self.step + 1
-
-    @property
-    def expected(self) -> str:
-        """See `ParameterBase`."""
-        if self.low == self.high:
-            return f"the fixed value {self.low!r}"
-        grid = "" if self.step == 1 else f" that is {self.low!r} plus a multiple of {self.step!r}"
-        return f"a whole number in [{self.low!r}, {self.high!r}]{grid}"
 
     @cached_property
     def scale(self) -> Scale:
