@@ -301,9 +301,10 @@ class Arms(ABC):
         """The row that a label names; see `rows_named`."""
         return self.rows_named([label])[0]
 
-    @abstractmethod
     def _internal(self, name: str, value: Any, where: str) -> float:
         """One value in internal form; `where` is for messages."""
+        assert self.columns is not None
+        return self.columns.internal(self.names.index(name), value, where)
 
     def _row_given(self, params: Params) -> int | None:
         if set(params) == {"index"}:

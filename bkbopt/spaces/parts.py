@@ -30,17 +30,12 @@ from bkbopt.spaces.tables import (
     read_table,
     selected,
 )
-from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, shown
+from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
 
-__all__ = ["ROWS_LIMIT", "Part", "Product", "label_key"]
+__all__ = ["ROWS_LIMIT", "Part", "Product"]
 
 #: Row numbers have to fit into the 64 bits of tensors and log files.
 ROWS_LIMIT = 2**63 - 1
-
-
-def label_key(label: Hashable) -> tuple[bool, Hashable]:
-    """A key that two labels share only if they are the same; True and 1 are two labels."""
-    return isinstance(label, bool), label
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +89,8 @@ class Part:
         return rows
 
     @cached_property
-    def _entries_of_labels(self) -> dict[tuple[bool, Hashable], list[int]]:
-        entries: dict[tuple[bool, Hashable], list[int]] = {}
-        for entry, label in enumerate(self.labels or ()):
-            entries.setdefault(label_key(label), []).append(entry)
-        return entries
+    def _entries_of_labels(self) -> dict[object, list[int]]:
+        return rows_by_label(self.labels or ())
 
     @cached_property
     def _entries_of_values(self) -> dict[tuple[float, ...], list[int]]:
@@ -114,7 +106,7 @@ class Part:
             ArgumentError: no entry, or several.
         """
         label = as_python(label)
-        entries = self._entries_of_labels.get(label_key(label), []) if is_hashable(label) else []
+        entries = self._entries_of_labels.get(label_key(label), [])
         if len(entries) != 1:
             few = ", ".join(map(shown, (self.labels or ())[:5]))
             found = f", which names the entries {entries}" if entries else ""

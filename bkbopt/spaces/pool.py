@@ -37,7 +37,7 @@ from bkbopt.spaces.tables import (
     read_table,
     selected,
 )
-from bkbopt.spaces.values import as_python, is_hashable
+from bkbopt.spaces.values import as_python, is_hashable, label_key, rows_by_label
 
 __all__ = ["EncodedPool", "Pool", "as_pool"]
 
@@ -292,8 +292,7 @@ class EncodedPool(Arms):
         return [self._row_named(as_python(label)) for label in labels]
 
     def _row_named(self, label: Any) -> int:
-        rows = self._rows_of_labels.get((isinstance(label, bool), label), []) if is_hashable(label) else []
-        row = self._labelled(label, rows)
+        row = self._labelled(label, self._rows_of_labels.get(label_key(label), []))
         if row is not None:
             return row
         if self._labels is not None and (not isinstance(label, int) or all(isinstance(v, int) for v in self._labels)):
@@ -319,17 +318,13 @@ class EncodedPool(Arms):
         return hashes[rows], rows
 
     @cached_property
-    def _rows_of_labels(self) -> dict[tuple[bool, Hashable], list[int]]:
-        """The rows of each label; True and 1 are different labels."""
-        rows: dict[tuple[bool, Hashable], list[int]] = {}
-        for row, label in enumerate(self._labels or ()):
-            rows.setdefault((isinstance(label, bool), label), []).append(row)
-        return rows
+    def _rows_of_labels(self) -> dict[object, list[int]]:
+        return rows_by_label(self._labels or ())
 
     def _internal(self, name: str, value: Any, where: str) -> float:
         """See `Arms`."""
         if self.columns is not None:
-            return self.columns.internal(self.names.index(name), value, where)
+            return super()._internal(name, value, where)
         number = self._numbers.get(_key(value))
         if number is None:
             raise ArgumentError(

@@ -271,10 +271,6 @@ class ProductPool(Arms):
                 entries[p] = named if part.rows[named] == part.rows[entries[p]] else entries[p]
         return super().as_named(int(self.X.numbers(torch.tensor([entries]))[0]), params)
 
-    def _internal(self, name: str, value: Any, where: str) -> float:
-        """See `Arms`."""
-        return self.columns.internal(self.names.index(name), value, where)
-
     def label(self, row: int) -> Hashable:
         """The labels of a row's entries, one for each part."""
         params = self.decode(row)

@@ -31,7 +31,7 @@ from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, short_hashes_of
 from bkbopt.spaces.tables import Columns, columns_of
-from bkbopt.spaces.values import as_python, is_hashable
+from bkbopt.spaces.values import as_python, is_hashable, label_key
 
 __all__ = ["StoredPool", "encoded_pool"]
 
@@ -204,10 +204,6 @@ class StoredPool(Arms):
             start += len(block)
         return out
 
-    def _internal(self, name: str, value: Any, where: str) -> float:
-        """See `Arms`."""
-        return self.columns.internal(self.names.index(name), value, where)
-
     def label(self, row: int) -> Hashable:
         """See `Arms`."""
         number, part = self._owner(row)
@@ -222,11 +218,11 @@ class StoredPool(Arms):
         names = list(map(as_python, labels))
         parts = zip(self.rows.parts, self.rows.starts.tolist(), strict=False)
         labelled = [(part.labels, start) for part, start in parts if part.labels is not None]
-        rows: dict[tuple[bool, Hashable], list[int]] = {}  # True == 1, but they are different labels
+        rows: dict[object, list[int]] = {}
         for own, start in labelled:
             for name, row in own.rows_of([name for name in names if is_hashable(name)]):
-                rows.setdefault((isinstance(name, bool), name), []).append(start + row)
-        found = [rows.get((isinstance(name, bool), name), []) if is_hashable(name) else [] for name in names]
+                rows.setdefault(label_key(name), []).append(start + row)
+        found = [rows.get(label_key(name), []) for name in names]
         return [self._only_row(name, mine, bool(labelled)) for name, mine in zip(names, found, strict=True)]
 
     def _only_row(self, label: Any, rows: list[int], has_labels: bool) -> int:

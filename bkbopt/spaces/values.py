@@ -3,7 +3,7 @@
 import math
 import numbers
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ __all__ = [
     "is_hashable",
     "is_missing",
     "is_real",
+    "label_key",
     "places_of",
+    "rows_by_label",
     "same",
     "shown",
     "with_hint",
@@ -120,6 +122,19 @@ def is_hashable(key: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def label_key(label: object) -> tuple[bool, object] | None:
+    """A key that two labels share only if they are the same; True and 1 are two. None for one that cannot be a key."""
+    return (isinstance(label, bool), label) if is_hashable(label) else None
+
+
+def rows_by_label(labels: Iterable[Hashable]) -> dict[object, list[int]]:
+    """The rows that have each label, by `label_key`."""
+    rows: dict[object, list[int]] = {}
+    for row, label in enumerate(labels):
+        rows.setdefault(label_key(label), []).append(row)
+    return rows
 
 
 def _require_real(name: str, value: object) -> None:
