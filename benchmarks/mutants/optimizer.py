@@ -286,8 +286,8 @@ OPTIMIZER = (
     Fault(
         "the trial whose error ends a run stays running",
         "optimizer/minimizing.py",
-        "            finished = finish(told, future.result)\n            del in_flight[told.id]\n",
-        "            del in_flight[told.id]\n            finished = finish(told, future.result)\n",
+        "                finished = self._finish(told, future.result)\n                del in_flight[told.id]\n",
+        "                del in_flight[told.id]\n                finished = self._finish(told, future.result)\n",
         MINIMIZING,
     ),
     Fault(

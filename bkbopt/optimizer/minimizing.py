@@ -10,7 +10,7 @@ import queue
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
@@ -108,7 +108,6 @@ def minimize(
         stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
-    argument = _own_trial if pass_trial else _own_params
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
     check_choice("invalid", invalid, ("raise", "fail"))
@@ -116,13 +115,12 @@ def minimize(
         raise ArgumentError(f"{next(iter(options))}: options cannot be changed for an optimizer that exists; drop it.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
-    finish = functools.partial(_finish, optimizer, catch=catch, invalid=invalid)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
+        run = _Run(optimizer, f, stop, bar, pass_trial=pass_trial, catch=catch, invalid=invalid)
         if executor is None:
-            _run_here(f, argument, optimizer, stop, finish, bar)
+            run.here()
         else:
-            n_running = n_workers or getattr(executor, "_max_workers", None) or 2
-            _run_on(executor, n_running, f, argument, optimizer, stop, finish, bar)
+            run.on(executor, n_workers or getattr(executor, "_max_workers", None) or 2)
     for callback in after:
         if callable(getattr(callback, "finish", None)):
             callback.finish(optimizer)
@@ -254,104 +252,91 @@ def _bar(show: bool, total: int | None) -> Any:
     return tqdm(total=total, desc="bkbopt", unit="trial")
 
 
-#: Tells the result of a trial, given a function that returns the result or raises the exception of `f`.
-Finish = Callable[[Trial, Callable[[], Any]], Trial]
+@dataclass(frozen=True)
+class _Run:
+    """A run of `minimize`: its checked arguments, and the progress bar or None."""
 
+    optimizer: Optimizer
+    f: Callable[[Any], Any]
+    stop: _Stop
+    bar: Any
+    pass_trial: bool
+    catch: tuple[type[Exception], ...]
+    invalid: Literal["raise", "fail"]
 
-def _own_params(trial: Trial) -> dict[str, Any]:
-    """The parameters as an argument of `f`, which may change them."""
-    return dict(trial.params)
+    def here(self) -> None:
+        """Evaluate the trials here, one by one."""
+        while (trial := self.stop.next_trial()) is not None:
+            finished = None
+            try:
+                finished = self._finish(trial, functools.partial(self.f, self._argument(trial)))
+            finally:
+                if finished is None:
+                    self._fail_running([trial], trial)
+            self.stop.after(finished, self.bar)
 
-
-def _own_trial(trial: Trial) -> Trial:
-    """The trial as an argument of `f`, which may change its parameters."""
-    return replace(trial, params=dict(trial.params))
-
-
-def _run_here(
-    f: Any, argument: Callable[[Trial], Any], optimizer: Optimizer, stop: _Stop, finish: Finish, bar: Any
-) -> None:
-    while (trial := stop.next_trial()) is not None:
-        finished = None
+    def on(self, executor: Any, n_workers: int) -> None:
+        """Evaluate that many trials at once on an executor; results are told in the order of completion."""
+        done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
+        in_flight: dict[int, tuple[Trial, Any]] = {}
+        told: Trial | None = None
         try:
-            finished = finish(trial, functools.partial(f, argument(trial)))
+            while True:
+                while len(in_flight) < n_workers and (trial := self.stop.next_trial()) is not None:
+                    in_flight[trial.id] = (trial, None)  # it is failed if `submit` raises an error
+                    future = executor.submit(self.f, self._argument(trial))
+                    in_flight[trial.id] = (trial, future)
+                    future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
+                if not in_flight:
+                    return
+                told, future = done.get()
+                finished = self._finish(told, future.result)
+                del in_flight[told.id]
+                told = None
+                self.stop.after(finished, self.bar)
         finally:
-            if finished is None:
-                _fail_running(optimizer, [trial], trial)
-        stop.after(finished, bar)
+            for _, future in in_flight.values():
+                if callable(getattr(future, "cancel", None)):
+                    future.cancel()
+            self._fail_running([trial for trial, _ in in_flight.values()], told)
 
+    def _argument(self, trial: Trial) -> Any:
+        """The argument of `f`, which may change its parameters."""
+        params = dict(trial.params)
+        return replace(trial, params=params) if self.pass_trial else params
 
-def _run_on(
-    executor: Any,
-    n_workers: int,
-    f: Any,
-    argument: Callable[[Trial], Any],
-    optimizer: Optimizer,
-    stop: _Stop,
-    finish: Finish,
-    bar: Any,
-) -> None:
-    done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
-    in_flight: dict[int, tuple[Trial, Any]] = {}
-    told: Trial | None = None
-    try:
-        while True:
-            while len(in_flight) < n_workers and (trial := stop.next_trial()) is not None:
-                in_flight[trial.id] = (trial, None)  # it is failed if `submit` raises an error
-                future = executor.submit(f, argument(trial))
-                in_flight[trial.id] = (trial, future)
-                future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
-            if not in_flight:
-                return
-            told, future = done.get()
-            finished = finish(told, future.result)
-            del in_flight[told.id]
-            told = None
-            stop.after(finished, bar)
-    finally:
-        for _, future in in_flight.values():
-            if callable(getattr(future, "cancel", None)):
-                future.cancel()
-        _fail_running(optimizer, [trial for trial, _ in in_flight.values()], told)
+    def _finish(self, trial: Trial, result: Callable[[], Any]) -> Trial:
+        """Tell the result, or fail the trial if `result` raises an exception of `catch`."""
+        try:
+            value = result()
+        except self.catch:
+            failed: Trial = self.optimizer.fail(trial)
+            return failed
+        constraints = None
+        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
+            value, constraints = value
+        finished = self.optimizer.tell(trial, value, constraints=constraints, invalid=self.invalid)
+        assert isinstance(finished, Trial)
+        return finished
 
+    def _fail_running(self, trials: Sequence[Trial], told: Trial | None) -> None:
+        """Fail those of the trials that are still running, and queue their points again.
 
-def _fail_running(optimizer: Optimizer, trials: Sequence[Trial], told: Trial | None) -> None:
-    """Fail those of the trials that are still running, and queue their points again.
-
-    Of the trial that was being `told` the point is queued after an interrupt only: any other error is its own. The
-    error that ends the run is not replaced by another.
-    """
-    if not trials:
-        return
-    interrupted = not isinstance(sys.exception(), Exception)
-    try:
-        states = {trial.id: trial.state for trial in optimizer.trials}
-        running = [trial for trial in trials if states[trial.id] == RUNNING]
-        optimizer.fail(running)
-        for trial in running:
-            if interrupted or trial is not told:
-                optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
-    except BkbError as error:  # a file that cannot be written, or another space in the meantime
-        numbers = [trial.id for trial in trials]
-        logger.error("Trials %s are still running in the log or not queued (see Optimizer.recover): %s", numbers, error)
-
-
-def _finish(
-    optimizer: Optimizer,
-    trial: Trial,
-    result: Callable[[], Any],
-    catch: tuple[type[Exception], ...],
-    invalid: Literal["raise", "fail"],
-) -> Trial:
-    """Tell the result, or fail the trial if `result` raises an exception of `catch`."""
-    try:
-        value = result()
-    except catch:
-        failed: Trial = optimizer.fail(trial)
-        return failed
-    constraints = None
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
-        value, constraints = value
-    finished = optimizer.tell(trial, value, constraints=constraints, invalid=invalid)
-    assert isinstance(finished, Trial)
-    return finished
+        Of the trial that was being `told` the point is queued after an interrupt only: any other error is its own. The
+        error that ends the run is not replaced by another.
+        """
+        if not trials:
+            return
+        interrupted = not isinstance(sys.exception(), Exception)
+        try:
+            states = {trial.id: trial.state for trial in self.optimizer.trials}
+            running = [trial for trial in trials if states[trial.id] == RUNNING]
+            self.optimizer.fail(running)
+            for trial in running:
+                if interrupted or trial is not told:
+                    self.optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
+        except BkbError as error:  # a file that cannot be written, or another space in the meantime
+            numbers = [trial.id for trial in trials]
+            logger.error(
+                "Trials %s are still running in the log or not queued (see Optimizer.recover): %s", numbers, error
+            )
