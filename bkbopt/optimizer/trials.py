@@ -269,8 +269,7 @@ class TrialLog:
             UnknownTrialError: there is no trial with this id.
             TrialStateError: the trial is not running.
         """
-        known = 0 <= trial_id < len(self.entries)
-        return check_running(self.entries[trial_id] if known else None, trial_id, len(self), call)
+        return check_running(self._entry(trial_id), trial_id, len(self), call)
 
     def finished_entry(self, trial_id: int, call: str) -> Entry:
         """The entry of a finished trial.
@@ -279,8 +278,10 @@ class TrialLog:
             UnknownTrialError: there is no trial with this id.
             TrialStateError: the trial is queued or running.
         """
-        known = 0 <= trial_id < len(self.entries)
-        return check_finished(self.entries[trial_id] if known else None, trial_id, len(self), call)
+        return check_finished(self._entry(trial_id), trial_id, len(self), call)
+
+    def _entry(self, trial_id: int) -> Entry | None:
+        return self.entries[trial_id] if 0 <= trial_id < len(self.entries) else None
 
     def changed(self) -> list[Entry]:
         """Entries that are new or changed since `forget_changes` was called, except queued ones."""
