@@ -8,14 +8,8 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
+from tests.optimizer.spaces_to_ask import BOX, POOL, bowl
 from tests.sweeps import slow_but
-
-BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
-POOL = np.random.default_rng(0).random((80, 2))
-
-
-def bowl(p: Any) -> float:
-    return (p["x"] - 0.3) ** 2 + 0.1 * (p["y"] - 0.5) ** 2
 
 
 def run(opt: bo.Optimizer, n: int, f: Callable[[Any], float], crashes: Callable[[Any], bool] = lambda p: False) -> None:

@@ -9,12 +9,9 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
+from tests.optimizer.spaces_to_ask import BOX, BOX_POINT, MIXED, POOL, bowl, mixed, optimizer, rows, run
 from tests.sweeps import sweep
 
-BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
-MIXED = {"x": (0.0, 1.0), "n": bo.Int(1, 5), "kind": ["a", "b", "c"], "k": 7}
-BOX_POINT = {"x": 0.4, "y": 0.1}
-POOL = np.random.default_rng(0).random((80, 2))
 SURROGATES = {
     "bkb": bo.BKB,
     "exact": bo.ExactGP,
@@ -22,32 +19,6 @@ SURROGATES = {
     "pkawv": lambda: bo.LearnerSurrogate(learner="pkawv"),
     "forks": lambda: bo.LearnerSurrogate(learner="forks", settings={"budget": 4}),
 }
-
-
-def bowl(p: Any) -> float:
-    return (p["x"] - 0.3) ** 2 + 0.1 * (p["y"] - 0.5) ** 2
-
-
-def mixed(p: Any) -> float:
-    return (p["x"] - 0.3) ** 2 + 0.1 * abs(p["n"] - 2) + {"a": 0.0, "b": 0.5, "c": 0.2}[p["kind"]]
-
-
-def rows(p: Any) -> float:
-    return float(np.sin(5.0 * p["x0"]) + p["x1"] ** 2)
-
-
-def optimizer(space: Any = None, **options: Any) -> bo.Optimizer:
-    return bo.Optimizer(BOX if space is None else space, **{"seed": 0, "n_startup_trials": 5, **options})
-
-
-def run(opt: bo.Optimizer, n: int, f: Any = bowl, noise: float = 0.0, seed: int = 1) -> list[dict[str, Any]]:
-    rng = np.random.default_rng(seed)
-    asked = []
-    for _ in range(n):
-        trial = opt.ask()
-        asked.append(dict(trial.params))
-        opt.tell(trial, f(trial.params) + noise * rng.standard_normal())
-    return asked
 
 
 # -- parallel work -------------------------------------------------------------------------------------------------

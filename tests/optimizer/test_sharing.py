@@ -12,16 +12,7 @@ import torch
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.search.designer import Designer
-
-BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
-
-
-def bowl(p: Any) -> float:
-    return (p["x"] - 0.3) ** 2 + 0.1 * (p["y"] - 0.5) ** 2
-
-
-def optimizer(space: Any = None, **options: Any) -> bo.Optimizer:
-    return bo.Optimizer(BOX if space is None else space, **{"seed": 0, "n_startup_trials": 5, **options})
+from tests.optimizer.spaces_to_ask import BOX, bowl, optimizer
 
 
 def test_many_threads_ask_and_tell_without_losing_a_trial() -> None:

@@ -1,4 +1,4 @@
-"""Studies with the sampler, an objective, and counts over their trials."""
+"""Studies with the sampler, objectives, and counts over their trials."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,3 +30,9 @@ def n_distinct(study: optuna.Study) -> int:
 def bowl(trial: optuna.Trial) -> float:
     """Best, 0, at (0.2, 0.6)."""
     return (trial.suggest_float("x", 0.0, 1.0) - 0.2) ** 2 + (trial.suggest_float("y", 0.0, 1.0) - 0.6) ** 2
+
+
+def objective(trial: optuna.Trial) -> float:
+    """Best, 0, at x = 1, n = 3 and kind "a"."""
+    x, n = trial.suggest_float("x", -2.0, 2.0), trial.suggest_int("n", 0, 6)
+    return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")

@@ -17,20 +17,10 @@ import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler, optimizer_of
 from bkbopt.errors import BkbError
 from bkbopt.search import choosing
+from tests.adapters.optuna.studies import new_study, objective
 from tests.sweeps import slow_but
 
 experimental = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-
-
-def new_study(direction: str = "minimize", **options: Any) -> optuna.Study:
-    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 5, **options})
-    return optuna.create_study(direction=direction, sampler=sampler)
-
-
-def objective(trial: optuna.Trial) -> float:
-    """Best, 0, at x = 1, n = 3 and kind "a"."""
-    x, n = trial.suggest_float("x", -2.0, 2.0), trial.suggest_int("n", 0, 6)
-    return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")
 
 
 # -- other samplers, queues, ask and tell --------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 import optuna
@@ -11,18 +10,8 @@ from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.search.trials.reports import Diagnostics, Recommendation
+from tests.adapters.optuna.studies import new_study, objective
 from tests.sweeps import slow_but
-
-
-def new_study(direction: str = "minimize", **options: Any) -> optuna.Study:
-    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 5, **options})
-    return optuna.create_study(direction=direction, sampler=sampler)
-
-
-def objective(trial: optuna.Trial) -> float:
-    """Best, 0, at x = 1, n = 3 and kind "a"."""
-    x, n = trial.suggest_float("x", -2.0, 2.0), trial.suggest_int("n", 0, 6)
-    return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")
 
 
 @functools.cache
