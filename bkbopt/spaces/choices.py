@@ -30,6 +30,11 @@ class _Listed(ParameterBase):
     def listed(self) -> tuple[Any, ...]:
         """The values, in order."""
 
+    @cached_property
+    def _numbers(self) -> Numbering:
+        """The numbers of the choices."""
+        return Numbering.first(self.listed) if self.numbering is None else self.numbering
+
     @property
     def first(self) -> Any:
         """See `ParameterBase`."""
@@ -71,26 +76,26 @@ class _Listed(ParameterBase):
 
     def internal_at(self, position: float) -> float:
         """See `ParameterBase`."""
-        return float(position if self.numbering is None else self.numbering.own[int(position)])
+        return float(self._numbers.own[int(position)])
 
     def external(self, number: float) -> Any:
         """See `ParameterBase`."""
-        return (self.listed if self.numbering is None else self.numbering.values)[int(number)]
+        return self._numbers.values[int(number)]
 
     @property
     def places(self) -> tuple[float, ...]:
         """The place in the column of each value that has a number, by number."""
-        return tuple(map(float, range(len(self.listed)))) if self.numbering is None else self.numbering.places
+        return self._numbers.places
 
     @property
     def n_numbers(self) -> int | None:
         """See `ParameterBase`."""
-        return len(self.listed if self.numbering is None else self.numbering.values)
+        return len(self._numbers.values)
 
     @property
     def generation(self) -> int:
         """See `ParameterBase`."""
-        return 0 if self.numbering is None else self.numbering.generation
+        return self._numbers.generation
 
     def unconditional(self) -> Self:
         """See `ParameterBase`."""
@@ -103,7 +108,7 @@ class _Listed(ParameterBase):
         if len(self.listed) == len(earlier.listed) and all(map(same, self.listed, earlier.listed)):
             known = earlier.numbering
             return self if known is self.numbering else self._numbered(known, self.when)
-        known = earlier.numbering or Numbering.first(earlier.listed)
+        known = earlier._numbers
         found = map(self.locate, known.values)
         positions = [None if position is None else int(position) for position in found]
         return self._numbered(known.continued(self.listed, positions, ordered=self.kind == "ordinal"), self.when)
@@ -117,7 +122,7 @@ class _Listed(ParameterBase):
     @property
     def _first_listed(self) -> tuple[Any, ...]:
         """The values of the first list."""
-        return self.listed if self.numbering is None else self.numbering.values[: self.numbering.n_first]
+        return self._numbers.values[: self._numbers.n_first]
 
     def _take(self, argument: str, given: object) -> None:
         """Check the values and the condition of a new parameter."""
