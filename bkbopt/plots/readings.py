@@ -10,6 +10,7 @@
 
 import copy
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "predicted",
     "recommended_so_far",
     "told",
+    "valued",
     "values_of",
 ]
 
@@ -80,11 +82,15 @@ def told(opt: Optimizer) -> Told:
     if not len(y):
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
     # The order is that of the values, since times of completion may be equal, or a clock may have been set back.
-    complete = [trial for trial in opt.trials if trial.values]
     waiting: dict[float, deque[Trial]] = defaultdict(deque)
-    for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
+    for trial in valued(opt.trials):
         waiting[trial.values[0]].append(trial)
     return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, drawable(y))
+
+
+def valued(trials: Iterable[Trial]) -> list[Trial]:
+    """Those with values, by their times of completion."""
+    return sorted((trial for trial in trials if trial.values), key=lambda trial: (str(trial.told_at), trial.id))
 
 
 def has_model(opt: Optimizer) -> bool:
@@ -105,8 +111,7 @@ def is_modelled(opt: Optimizer) -> bool:
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     """Values of one of the objectives in the order in which they came, (n,); NaN where a trial is infeasible."""
-    valued = sorted((trial for trial in opt.trials if trial.values), key=lambda t: (str(t.told_at), t.id))
-    return drawable([trial.values[objective] if trial.is_feasible else np.nan for trial in valued])
+    return drawable([t.values[objective] if t.is_feasible else np.nan for t in valued(opt.trials)])
 
 
 @dataclass(frozen=True)

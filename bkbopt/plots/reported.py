@@ -10,7 +10,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.coordinates import has_dimensions
-from bkbopt.plots.readings import has_model
+from bkbopt.plots.readings import has_model, valued
 from bkbopt.plots.sensitivity import Share, variance_shares
 
 __all__ = ["Run"]
@@ -33,7 +33,7 @@ class Run:
     @cached_property
     def valued(self) -> list[Trial]:
         """Trials with values, in order of completion."""
-        return sorted((t for t in self.trials if t.values), key=lambda t: (str(t.told_at), t.id))
+        return valued(self.trials)
 
     @cached_property
     def front(self) -> list[Trial]:
