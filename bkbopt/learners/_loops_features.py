@@ -16,8 +16,8 @@ import math
 import numpy as np
 
 from bkbopt._support.compiled import compiled, fast, fused
-from bkbopt.learners._loops_kernel import Block, Floats, Support, axpy, inner, kernel_row
-from bkbopt.learners.losses import growth, loss_slope
+from bkbopt.learners._loops_kernel import Block, Support, axpy, inner, kernel_row
+from bkbopt.learners.losses import Array, growth, loss_slope
 
 __all__ = [
     "fourier_descent",
@@ -48,7 +48,7 @@ def sine(r: float) -> float:
 
 
 @fused
-def fourier_row(omega: Floats, height: float, x: Floats, z: Floats) -> None:
+def fourier_row(omega: Array, height: float, x: Array, z: Array) -> None:
     """z = sqrt(height / D) [cos, sin](2 pi omega.x); the turns are reduced exactly, without branches."""
     D = omega.shape[1]
     for j in range(D):
@@ -66,7 +66,7 @@ def fourier_row(omega: Floats, height: float, x: Floats, z: Floats) -> None:
 
 
 @compiled
-def fourier_predictions(X: Floats, omega: Floats, height: float, w: Floats, p: Floats) -> None:
+def fourier_predictions(X: Array, omega: Array, height: float, w: Array, p: Array) -> None:
     """Predict only."""
     z = np.empty(w.shape[0])
     for t in range(X.shape[0]):
@@ -76,7 +76,7 @@ def fourier_predictions(X: Floats, omega: Floats, height: float, w: Floats, p: F
 
 @compiled
 def fourier_descent(
-    X: Floats, y: Floats, omega: Floats, height: float, w: Floats, loss: int, step: float, p: Floats
+    X: Array, y: Array, omega: Array, height: float, w: Array, loss: int, step: float, p: Array
 ) -> None:
     """Gradient descent on Fourier features (Lu et al. 2016)."""
     z = np.empty(w.shape[0])
@@ -89,7 +89,7 @@ def fourier_descent(
 
 
 @compiled
-def feature_map(block: Block, t: int, landmarks: Support, M: Floats, k: Floats, z: Floats) -> None:
+def feature_map(block: Block, t: int, landmarks: Support, M: Array, k: Array, z: Array) -> None:
     """z = M k(landmarks, x_t)."""
     kernel_row(block, t, landmarks, k)
     for i in range(M.shape[0]):
@@ -97,7 +97,7 @@ def feature_map(block: Block, t: int, landmarks: Support, M: Floats, k: Floats, 
 
 
 @compiled
-def landmark_predictions(block: Block, landmarks: Support, M: Floats, w: Floats, clip: float, p: Floats) -> None:
+def landmark_predictions(block: Block, landmarks: Support, M: Array, w: Array, clip: float, p: Array) -> None:
     """Predict only, between -clip and clip."""
     k, z = np.empty(landmarks.weights.shape[0]), np.empty(M.shape[0])
     for t in range(block.X.shape[0]):
@@ -109,13 +109,13 @@ def landmark_predictions(block: Block, landmarks: Support, M: Floats, w: Floats,
 def landmark_descent(
     block: Block,
     landmarks: Support,
-    M: Floats,
-    w: Floats,
+    M: Array,
+    w: Array,
     loss: int,
     step: float,
     start: int,
     stop: int,
-    p: Floats,
+    p: Array,
 ) -> None:
     """Gradient descent on z(x), rows start to stop.
 
@@ -135,15 +135,15 @@ def landmark_descent(
 def landmark_newton(
     block: Block,
     landmarks: Support,
-    M: Floats,
-    w: Floats,
-    inverse: Floats,
+    M: Array,
+    w: Array,
+    inverse: Array,
     loss: int,
     weight: float,
     clip: float,
     start: int,
     stop: int,
-    p: Floats,
+    p: Array,
 ) -> None:
     """Online Newton steps on z(x) with predictions between -clip and clip, rows start to stop.
 
@@ -171,7 +171,7 @@ def landmark_newton(
 
 
 @fast
-def rank_one(A: Floats, factor: float, v: Floats) -> None:
+def rank_one(A: Array, factor: float, v: Array) -> None:
     """Add factor v v^T, symmetric to the last bit."""
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):

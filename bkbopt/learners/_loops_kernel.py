@@ -14,15 +14,13 @@ are the same to the last bit whether a stream is learnt in blocks or row by row.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fast, fused
 from bkbopt._support.exponential import exp_of_negative
+from bkbopt.learners.losses import Array, Indices
 
 __all__ = [
     "Block",
-    "Floats",
-    "Ints",
     "Support",
     "append",
     "axpy",
@@ -36,17 +34,14 @@ __all__ = [
     "scale",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 class Block(NamedTuple):
     """Rows of a stream as the loops read them; `diagonal (b,)` holds k(x, x), `height` the Gaussian's largest value."""
 
-    X: Floats
-    y: Floats
-    K: Floats
-    diagonal: Floats
+    X: Array
+    y: Array
+    K: Array
+    diagonal: Array
     height: float
 
 
@@ -56,16 +51,16 @@ class Support(NamedTuple):
     `born (cap,)` is the round in which a term was added, `diagonal (cap,)` its k(s, s).
     """
 
-    points: Floats
-    weights: Floats
-    diagonal: Floats
-    place: Ints
-    born: Ints
-    size: Ints
+    points: Array
+    weights: Array
+    diagonal: Array
+    place: Indices
+    born: Indices
+    size: Indices
 
 
 @fused
-def gaussian_row(points: Floats, n: int, x: Floats, height: float, out: Floats) -> None:
+def gaussian_row(points: Array, n: int, x: Array, height: float, out: Array) -> None:
     """out[j] = height exp(-|x - points_j|^2) for the first n points."""
     for j in range(n):
         out[j] = 0.0
@@ -79,14 +74,14 @@ def gaussian_row(points: Floats, n: int, x: Floats, height: float, out: Floats) 
 
 
 @compiled
-def gaussian_matrix(points: Floats, X: Floats, height: float, out: Floats) -> None:
+def gaussian_matrix(points: Array, X: Array, height: float, out: Array) -> None:
     """Row t of `out (n, m)` is the row of x_t, for `points (d, m)`."""
     for t in range(X.shape[0]):
         gaussian_row(points, points.shape[1], X[t], height, out[t])
 
 
 @compiled
-def kernel_row(block: Block, t: int, support: Support, out: Floats) -> None:
+def kernel_row(block: Block, t: int, support: Support, out: Array) -> None:
     """out[j] = k(x_t, s_j) for every term j of the expansion."""
     n = support.size[0]
     if block.K.shape[1] == 0:
@@ -97,7 +92,7 @@ def kernel_row(block: Block, t: int, support: Support, out: Floats) -> None:
 
 
 @fast
-def inner(a: Floats, b: Floats, n: int) -> float:
+def inner(a: Array, b: Array, n: int) -> float:
     """sum_j a_j b_j over the first n places."""
     total = 0.0
     for j in range(n):
@@ -106,7 +101,7 @@ def inner(a: Floats, b: Floats, n: int) -> float:
 
 
 @fast
-def axpy(a: Floats, factor: float, d: Floats, n: int) -> None:
+def axpy(a: Array, factor: float, d: Array, n: int) -> None:
     """Add factor times d to the first n places of a."""
     for j in range(n):
         a[j] += factor * d[j]
@@ -149,14 +144,14 @@ def remove(support: Support, j: int) -> None:
 
 
 @fast
-def scale(weights: Floats, n: int, factor: float) -> None:
+def scale(weights: Array, n: int, factor: float) -> None:
     """Multiply the first n weights."""
     for j in range(n):
         weights[j] *= factor
 
 
 @compiled
-def expand(block: Block, support: Support, p: Floats) -> None:
+def expand(block: Block, support: Support, p: Array) -> None:
     """Predict only."""
     k = np.empty(support.weights.shape[0])
     for t in range(block.X.shape[0]):

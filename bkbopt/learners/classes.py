@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt.learners.losses import Array
+from bkbopt.learners.losses import Array, Indices
 from bkbopt.learners.rows import as_announced, merged_classes
 
 __all__ = ["Classes"]
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class Classes:
     """
 
     labels: npt.NDArray[Any]
-    order: Ints
+    order: Indices
 
     @classmethod
     def none(cls) -> "Classes":

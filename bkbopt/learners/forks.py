@@ -21,8 +21,8 @@ from bkbopt.learners._loops_features import landmark_descent, landmark_newton
 from bkbopt.learners._loops_kernel import Block
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, sketch_map
 from bkbopt.learners.growing import finite
-from bkbopt.learners.losses import Array
-from bkbopt.learners.stages import Ints, TwoStageLearner
+from bkbopt.learners.losses import Array, Indices
+from bkbopt.learners.stages import TwoStageLearner
 
 __all__ = ["FORKS", "SkeGD"]
 
@@ -78,7 +78,7 @@ class _Sketched(TwoStageLearner):
         super()._start(d)
         self._since, self.n_refreshes_ = 0, 0
 
-    def _switch(self, points: Array, a: Array) -> Ints:
+    def _switch(self, points: Array, a: Array) -> Indices:
         K = self._gram(points, points)
         self._sketches = Sketches.draw(K, self._s_p, self._max_features(), self._blocks, self._rng)
         self._sketched = points
@@ -264,7 +264,7 @@ class FORKS(_Sketched):
             return self._curvature
         return math.inf if self._loss.quadratic(self._bound()) else PAPERS_CURVATURE
 
-    def _switch(self, points: Array, a: Array) -> Ints:
+    def _switch(self, points: Array, a: Array) -> Indices:
         chosen = super()._switch(points, a)
         self._inverse = np.eye(len(self._w)) / self._alpha
         return chosen

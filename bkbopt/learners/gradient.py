@@ -15,8 +15,8 @@ from bkbopt.learners._loops_kernel import Block
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.expansion import check_step
 from bkbopt.learners.growing import finite
-from bkbopt.learners.losses import Array
-from bkbopt.learners.stages import Ints, TwoStageLearner
+from bkbopt.learners.losses import Array, Indices
+from bkbopt.learners.stages import TwoStageLearner
 from bkbopt.posterior.features.fourier import RandomFourier
 
 __all__ = ["FOGD", "NOGD"]
@@ -107,7 +107,7 @@ class NOGD(TwoStageLearner):
         (array([-1,  1]), 4)
     """
 
-    def _switch(self, points: Array, a: Array) -> Ints:
+    def _switch(self, points: Array, a: Array) -> Indices:
         lam, V = np.linalg.eigh(finite(self._gram(points, points)))
         lam, V = lam[::-1][: self._k], V[:, ::-1][:, : self._k]
         # Smaller eigenvalues are rounding, which their inverse roots would amplify.

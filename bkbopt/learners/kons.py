@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
@@ -39,13 +38,12 @@ from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
-from bkbopt.learners.losses import Array, growth, loss_slope
+from bkbopt.learners.losses import Array, Indices, growth, loss_slope
 from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
 
 __all__ = ["KONS", "SketchedKONS"]
 
 _BLOCK = 128
-_Indices = npt.NDArray[np.int64]
 
 
 # -- the rounds --------------------------------------------------------------------------------------------------------
@@ -76,7 +74,7 @@ class Coins(NamedTuple):
     kors: Sampler
     K: Array
     scale: Array
-    place: _Indices
+    place: Indices
     uniforms: Array
 
 
@@ -90,8 +88,8 @@ class Added(NamedTuple):
     c: Array
     L: Array
     y_w: Array
-    rows: _Indices
-    size: _Indices
+    rows: Indices
+    size: Indices
     bound: Array
 
 

@@ -25,15 +25,13 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
-from bkbopt._support.states import Floats as FloatArray
-from bkbopt._support.states import Form
+from bkbopt._support.states import Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
+from bkbopt.learners.losses import Array, Indices
 
 __all__ = ["KORS", "KorsDraw", "draw_kors"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _BLOCK = 256
 _NO_LIMIT = 2**62
@@ -42,9 +40,9 @@ _NO_LIMIT = 2**62
 class Sampler(NamedTuple):
     """The state of KORS for compiled loops: arrays with room for more than m points, `size (1,)` = m, and constants."""
 
-    L: Floats
-    p: Floats
-    size: Ints
+    L: Array
+    p: Array
+    size: Indices
     limit: int
     alpha: float
     beta: float
@@ -53,7 +51,7 @@ class Sampler(NamedTuple):
 
 
 @compiled
-def offer(kors: Sampler, k: Floats, prior: float, uniform: float, v: Floats) -> tuple[float, bool]:
+def offer(kors: Sampler, k: Array, prior: float, uniform: float, v: Array) -> tuple[float, bool]:
     """Offer a row with kernel values `k (m,)` and k(x, x) = `prior`: its probability, and whether it was accepted.
 
     The arrays must have room for it. `v` is working memory of the length of `k`.
@@ -72,7 +70,7 @@ def offer(kors: Sampler, k: Floats, prior: float, uniform: float, v: Floats) -> 
 
 
 @fast
-def residual(L: Floats, m: int, k: Floats, prior: float, v: Floats) -> float:
+def residual(L: Array, m: int, k: Array, prior: float, v: Array) -> float:
     """k(x, x) - |v|^2, at least 0, and v = L^-1 k, for the first m rows of the factor and m kernel values `k`."""
     left = prior
     for i in range(m):
@@ -85,7 +83,7 @@ def residual(L: Floats, m: int, k: Floats, prior: float, v: Floats) -> float:
 
 
 @compiled
-def border(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
+def border(L: Array, m: int, v: Array, left: float, ridge: float) -> None:
     """Border the factor by a point with this v, residual `left` and diagonal entry k(x, x) + `ridge`."""
     for j in range(m):
         L[m, j] = v[j]
@@ -95,11 +93,11 @@ def border(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
 @compiled
 def offer_block(
     kors: Sampler,
-    K: Floats,
-    diagonal: Floats,
-    uniforms: Floats,
+    K: Array,
+    diagonal: Array,
+    uniforms: Array,
     start: int,
-    place: Ints,
+    place: Indices,
     accepted: Bools,
 ) -> int:
     """Offer rows of a block from `start` on, until the arrays are full; return the next row to offer.
@@ -150,9 +148,9 @@ class KORS:
     limit: int | None = None
     #: Exponent of p in the diagonal of the factor; published programs have 2 by mistake.
     power: ClassVar[float] = 1.0
-    L: Floats = field(init=False, repr=False)
-    p: Floats = field(init=False, repr=False)
-    _size: Ints = field(init=False, repr=False)
+    L: Array = field(init=False, repr=False)
+    p: Array = field(init=False, repr=False)
+    _size: Indices = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the arguments and allocate."""
@@ -177,7 +175,7 @@ class KORS:
             self._reserve(max(2 * self.m, self.m + room))
         return Sampler(self.L, self.p, self._size, limit, self.alpha, self.beta, self.eps, self.power)
 
-    def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> Bools:
+    def select(self, K: Array, diagonal: Array, uniforms: Array) -> Bools:
         """Offer a block of rows, one after the other: which of them are accepted `(b,)`.
 
         Args:
@@ -204,10 +202,10 @@ class KORS:
 
     def form(self, size: str = "m") -> Form:
         """The form of `state_dict`; `size` is the symbol of the dictionary's size."""
-        parts = {"p": FloatArray((size,), 0.0, 1.0), "L": FloatArray((size, size), diagonal=0.0)}
+        parts = {"p": Floats((size,), 0.0, 1.0), "L": Floats((size, size), diagonal=0.0)}
         return Form(parts, {} if self.limit is None else {size: self.limit})
 
-    def load_state_dict(self, state: dict[str, Floats]) -> None:
+    def load_state_dict(self, state: dict[str, Array]) -> None:
         """The inverse of `state_dict`."""
         m = len(state["p"])
         self._size[0] = 0

@@ -23,9 +23,10 @@ import numpy.typing as npt
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 
-__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss", "growth", "loss_slope"]
+__all__ = ["LOSSES", "Array", "Indices", "Loss", "Task", "get_loss", "growth", "loss_slope"]
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 Task = Literal["classification", "regression"]
 _Pointwise = Callable[[Array, Array], Array]
 _Constant = Callable[[float], float]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.states import Floats, Form, Ints
-from bkbopt.learners.losses import Array
+from bkbopt.learners.losses import Array, Indices
 
 __all__ = ["Recent", "logistic", "softmax"]
 
@@ -54,7 +54,7 @@ class Recent:
         self._n = start + n if self._n < RECENT else RECENT + (start + n) % RECENT
 
     @property
-    def rows(self) -> tuple[Array, npt.NDArray[np.int64]]:
+    def rows(self) -> tuple[Array, Indices]:
         """F and k, from the oldest row on."""
         order = (np.arange(self._n - min(self._n, RECENT), self._n)) % RECENT
         return self._F[order], self._k[order]
@@ -83,7 +83,7 @@ class Recent:
         self.add(state["F"] if state["F"].shape[1] > 1 else state["F"][:, 0], state["k"])
 
 
-def _fitted_slope(F: Array, k: npt.NDArray[np.int64]) -> float:
+def _fitted_slope(F: Array, k: Indices) -> float:
     """The a > 0 with the greatest likelihood; the true class has weight (n + 1) / (n + K), the others share the rest.
 
     As with Platt (1999), that keeps a finite if all predictions were right.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["head_states", "joined", "learn_classes", "margins", "restore_heads"]
 
-Ints = npt.NDArray[np.int64]
 _INNER = Form({"rng": Kept(), "state": Kept()})
 _HEAD = Form({"rounds": Count(1, "t"), "own": Kept()})
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from bkbopt._support.checks import check_number, check_size
@@ -24,11 +23,9 @@ from bkbopt.learners.descent import kogd
 from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
-from bkbopt.learners.losses import Array
+from bkbopt.learners.losses import Array, Indices
 
-__all__ = ["Ints", "TwoStageLearner"]
-
-Ints = npt.NDArray[np.int64]
+__all__ = ["TwoStageLearner"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -76,7 +73,7 @@ class TwoStageLearner(ExpansionLearner):
         self.switched_at_: int | None = None
 
     @abstractmethod
-    def _switch(self, points: Array, a: Array) -> Ints:
+    def _switch(self, points: Array, a: Array) -> Indices:
         """Set `_M` and `_w` from the first stage's terms, `points (B, d)` with weights `a (B,)`.
 
         Returns which of the points are the landmarks, positions `(m,)`.
@@ -109,7 +106,7 @@ class TwoStageLearner(ExpansionLearner):
         # The switch factors matrices, which fails if numbers overflow floating point.
         return super()._may_fail(n) or (self.switched_at_ is None and self.dictionary_size_ + n >= self._max_terms())
 
-    def _keep_landmarks(self, chosen: Ints) -> None:
+    def _keep_landmarks(self, chosen: Indices) -> None:
         """Keep these terms of the support as landmarks."""
         old, new = self._support, new_support(len(self._support.points), len(chosen))
         for a, b in zip(old[:-1], new[:-1], strict=True):

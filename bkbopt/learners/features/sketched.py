@@ -21,21 +21,17 @@ features are exact; otherwise z(x).z(x) may exceed k(x, x), since they are not a
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from bkbopt._support.states import Floats as FloatArray
-from bkbopt._support.states import Form
-from bkbopt._support.states import Ints as IntArray
+from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.learners.growing import finite
+from bkbopt.learners.losses import Array, Indices
 
 __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "new_directions", "sketch_map"]
 
-Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 #: Relative size below which a direction lies in the span of the others.
 NEGLIGIBLE = 1e-10
 #: Largest entry of a matrix that can be factored without overflow.
@@ -53,9 +49,9 @@ class Sketches:
         Phi_pp, Phi_pm: the sketches.
     """
 
-    columns: Ints
+    columns: Indices
     signs: Array
-    sampled: Ints
+    sampled: Indices
     Phi_pp: Array
     Phi_pm: Array
 
@@ -79,11 +75,11 @@ class Sketches:
     @staticmethod
     def form(s_p: int, blocks: int) -> Form:
         """The form of a saved sketch of "q" points, "n" of them sampled."""
-        rows = {"columns": IntArray(("q", blocks), s_p), "signs": FloatArray(("q", blocks), -1.0, 1.0)}
+        rows = {"columns": Ints(("q", blocks), s_p), "signs": Floats(("q", blocks), -1.0, 1.0)}
         # The memory order that fancy indexing gives.
-        Phi_pm = FloatArray((s_p, "n"), -_HUGE, _HUGE, any_order=True)
-        Phi_pp = FloatArray((s_p, s_p), -_HUGE, _HUGE)
-        return Form({**rows, "sampled": IntArray(("n",), "q"), "Phi_pp": Phi_pp, "Phi_pm": Phi_pm})
+        Phi_pm = Floats((s_p, "n"), -_HUGE, _HUGE, any_order=True)
+        Phi_pp = Floats((s_p, s_p), -_HUGE, _HUGE)
+        return Form({**rows, "sampled": Ints(("n",), "q"), "Phi_pp": Phi_pp, "Phi_pm": Phi_pm})
 
     def insert(self, psi: Array, kappa: float, rng: np.random.Generator) -> tuple["Sketches", Array, Array]:
         """The sketches with one more point, and the s and v of the module's table `(s_p,)`.
@@ -109,14 +105,14 @@ class Sketches:
         return grown, s, v
 
 
-def _sparse_rows(n: int, s_p: int, blocks: int, rng: np.random.Generator) -> tuple[Ints, Array]:
+def _sparse_rows(n: int, s_p: int, blocks: int, rng: np.random.Generator) -> tuple[Indices, Array]:
     width = s_p // blocks
     columns = rng.integers(width, size=(n, blocks)) + width * np.arange(blocks)
     signs = (2.0 * rng.integers(2, size=(n, blocks)) - 1.0) / np.sqrt(blocks)
     return columns, signs
 
 
-def _times(columns: Ints, signs: Array, s_p: int, K: Array) -> Array:
+def _times(columns: Indices, signs: Array, s_p: int, K: Array) -> Array:
     """S_p^T K `(s_p, n)` for `K (t, n)`."""
     out = np.zeros((s_p, K.shape[1]))
     for c, s in zip(columns.T, signs.T, strict=True):
@@ -134,7 +130,7 @@ class Eigenpairs:
     @staticmethod
     def form(s: int, k: int) -> Form:
         """The form of saved pairs."""
-        return Form({"E": FloatArray((s, k), -2.0, 2.0), "e": FloatArray((k,), 0.0, _HUGE)})
+        return Form({"E": Floats((s, k), -2.0, 2.0), "e": Floats((k,), 0.0, _HUGE)})
 
     @classmethod
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
