@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from bkbopt._support.arrays import without_mask
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
 
@@ -273,15 +273,13 @@ def _as_float(X: Any) -> Array:
             raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
         # Tensors cannot share read-only memory; such arrays are copied.
         return np.require(A, np.float64, ["C", "W"])
+    except BkbError:  # of the two checks
+        raise
     except OverflowError as error:  # a whole number beyond the largest double
         raise ArgumentError(f"X: expected numbers within the range of float64; {error}.") from error
     except TypeError as error:
-        if isinstance(error, ArgumentTypeError):
-            raise
         raise ArgumentTypeError(f"X: expected real numbers; {error}.") from error
     except ValueError as error:
-        if isinstance(error, ArgumentError):
-            raise
         raise ArgumentError(f"X: expected numbers in rows of equal length; {error}.") from error
 
 
