@@ -32,10 +32,15 @@ from bkbopt.spaces.tables import (
 )
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
 
-__all__ = ["ROWS_LIMIT", "Part", "Product"]
+__all__ = ["ROWS_LIMIT", "Part", "Product", "error_of_part"]
 
 #: Row numbers have to fit into the 64 bits of tensors and log files.
 ROWS_LIMIT = 2**63 - 1
+
+
+def error_of_part(name: str, error: Exception) -> Exception:
+    """An error of a pool as that of its part `name`."""
+    return type(error)(f"part {name!r}: {str(error).removeprefix('pool: ')}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +73,7 @@ class Part:
                 given = selected(given, features, id_column)
             columns, table = read_table(given, None, id_column, scale=False)
         except (ArgumentError, ArgumentTypeError) as error:
-            raise type(error)(f"part {name!r}: {str(error).removeprefix('pool: ')}") from error
+            raise error_of_part(name, error) from error
         doubtful = names_of_rows(given, columns)
         columns = replace(columns, names=tuple(f"{name}.{column}" for column in columns.names))
         return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels), doubtful)

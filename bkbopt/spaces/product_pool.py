@@ -17,11 +17,11 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
-from bkbopt.spaces.parts import Part, Product
+from bkbopt.spaces.parts import Part, Product, error_of_part
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.tables import FARTHEST, Columns, all_different, columns_of
+from bkbopt.spaces.tables import Columns, all_different, columns_of
 from bkbopt.spaces.values import with_hint
 
 __all__ = ["ProductPool"]
@@ -62,8 +62,7 @@ class ProductPool(Arms):
         if like is None:
             for part in parts:
                 if part.doubtful:
-                    error = all_different(part.doubtful[0])
-                    raise ArgumentError(f"part {part.name!r}: {str(error).removeprefix('pool: ')}")
+                    raise error_of_part(part.name, all_different(part.doubtful[0]))
             columns = _joined(parts, scale=self.scale)
         else:
             assert like.columns is not None
@@ -72,11 +71,10 @@ class ProductPool(Arms):
         for part, first in zip(parts, _firsts(parts), strict=True):
             span = slice(first, first + len(part.names))
             X.append((part.table - columns.low[span]) / columns.width[span])
-            if not bool((X[-1].abs() <= FARTHEST).all()):
-                raise ArgumentError(
-                    f"part {part.name!r}: expected columns whose numbers are below {FARTHEST:g} ranges of the first "
-                    "pool, got larger ones; divide them."
-                )
+            try:
+                columns.check_reach(X[-1])
+            except ArgumentError as error:
+                raise error_of_part(part.name, error) from None
         set_fields(self, pool=Pool(Product(parts, self.pool.arms.feasible)), columns=columns, X=ProductRows(tuple(X)))
         set_fields(self, table=ProductRows(tuple(part.table for part in parts)))
 
@@ -322,7 +320,7 @@ def _joined(parts: Sequence[Part], *, scale: bool) -> Columns:
         try:
             found.append(columns_of(part.names, part.columns.kinds, part.columns.choices, low, high, scale=scale))
         except ArgumentError as error:
-            raise ArgumentError(f"part {part.name!r}: {str(error).removeprefix('pool: ')}") from error
+            raise error_of_part(part.name, error) from error
     return Columns(
         tuple(name for part in parts for name in part.names),
         tuple(kind for part in parts for kind in part.columns.kinds),
