@@ -73,9 +73,7 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
         old = log.finished_entry(report.target, call)
         _check_own(old, report)
         _take(old, taken)
-        assert old.place is not None
-        assert old.trial.told_at is not None
-        done.append(old.finished(report.outcome, old.place, old.trial.told_at))
+        done.append(old.replaced(report.outcome))
     return done
 
 

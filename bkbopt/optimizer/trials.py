@@ -131,6 +131,12 @@ class Entry:
         )
         return replace(self, trial=trial, place=place)
 
+    def replaced(self, outcome: Outcome) -> "Entry":
+        """The same finished trial with another outcome, at its place and time."""
+        assert self.place is not None
+        assert self.trial.told_at is not None
+        return self.finished(outcome, self.place, self.trial.told_at)
+
     @property
     def outcome(self) -> Outcome:
         """The outcome of a finished trial."""

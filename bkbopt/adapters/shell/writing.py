@@ -71,10 +71,7 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing
     with file.transaction() as writer:
         entry, n_trials = file.entry(number)
         if replacing:
-            old = check_finished(entry, number, n_trials, call)
-            assert old.place is not None
-            assert old.trial.told_at is not None
-            done = old.finished(outcome, old.place, old.trial.told_at)
+            done = check_finished(entry, number, n_trials, call).replaced(outcome)
         else:
             done = check_running(entry, number, n_trials, call).finished(outcome, writer.next_place(), utc_now())
         writer.put([done])
