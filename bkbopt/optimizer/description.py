@@ -16,7 +16,7 @@ from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 from bkbopt.optimizer.log_file import Described
-from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.log_schema import is_plain, to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
@@ -76,7 +76,7 @@ def describe_pool(pool: Arms) -> Described:
         rows = [int(number) for block in pool.raw_blocks() for number in block[:, 0].tolist()]
         return Described({"objects": len(pool.objects or ()), "rows": rows})
     for values in columns.choices.values():
-        bad = next((v for v in values if v is not None and not isinstance(v, bool | int | float | str)), None)
+        bad = next((v for v in values if v is not None and not is_plain(v)), None)
         if bad is not None:
             raise ArgumentError(f"pool: expected columns of numbers and text in a log, got {bad!r}; turn it into text.")
     of_columns = {

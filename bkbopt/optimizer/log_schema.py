@@ -51,6 +51,7 @@ __all__ = [
     "decode",
     "encode",
     "from_json",
+    "is_plain",
     "to_json",
     "view_of",
 ]
@@ -95,6 +96,11 @@ def _with_words(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _with_words(item) for key, item in value.items()}
     return list(map(_with_words, value)) if isinstance(value, list | tuple) else value
+
+
+def is_plain(value: object) -> bool:
+    """Whether a label or a choice is a number, a flag or text, which files keep as they are."""
+    return isinstance(value, bool | int | float | str)
 
 
 def from_json(text: str) -> Any:
@@ -161,7 +167,7 @@ def encode(entry: Entry, change: int) -> Row:
 def _labelled(trial: Trial) -> dict[str, Any]:
     """The name of the trial's row for the file; empty if there is none, or one without a JSON form."""
     key, label = LABEL, trial.label
-    if not isinstance(label, bool | int | float | str):
+    if not is_plain(label):
         return {}
     try:
         str(label).encode()
@@ -175,7 +181,7 @@ def _labelled(trial: Trial) -> dict[str, Any]:
 def _without_label(params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The inverse of `_labelled`: the parameters, and the name of the row or None."""
     labels = {key: value[LABEL] for key, value in params.items() if isinstance(value, dict) and list(value) == [LABEL]}
-    if len(labels) > 1 or not all(isinstance(label, bool | int | float | str) for label in labels.values()):
+    if len(labels) > 1 or not all(map(is_plain, labels.values())):
         raise ValueError("several names of a row, or one that is none")
     return {key: value for key, value in params.items() if key not in labels}, next(iter(labels.values()), None)
 

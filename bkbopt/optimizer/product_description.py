@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, BkbError
 from bkbopt.optimizer.log_rows import Described
-from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.log_schema import is_plain, to_json
 from bkbopt.spaces.parts import Part, Product
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.product_pool import ProductPool
@@ -31,7 +31,7 @@ def describe_product(pool: ProductPool, columns: dict[str, Any], largest: int) -
         ArgumentError: labels that JSON cannot say.
     """
     for part in pool.parts:
-        bad = next((v for v in part.labels or () if not _is_plain(v)), None)
+        bad = next((v for v in part.labels or () if not is_plain(v)), None)
         if bad is not None:
             raise ArgumentError(f"part {part.name!r}: expected labels of numbers and text in a log, got {bad!r}.")
     parts = [
@@ -89,14 +89,10 @@ def _product(described: Described, known: Columns) -> Product:
         raise ValueError(f"no parts of a product ({error})") from error
 
 
-def _is_plain(label: object) -> bool:
-    return isinstance(label, bool | int | float | str)
-
-
 def _part(own: dict[str, Any], known: Columns, first: int, table: Tensor) -> Part:
     n, d = table.shape
     labels = own["labels"]
-    if labels is not None and (len(labels) != n or not all(map(_is_plain, labels))):
+    if labels is not None and (len(labels) != n or not all(map(is_plain, labels))):
         raise ValueError("labels of a part that are none")
     if labels is None and d != 1:
         raise ValueError("a list of several columns")
