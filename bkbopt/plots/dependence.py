@@ -76,12 +76,9 @@ def partial_dependence(
         >>> plots.partial_dependence(opt, "x", n_samples=16).get_xlabel()
         'x'
     """
-    opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
-    told(opt)
-    coordinates = coordinates_of(opt)
-    center = _center(opt, coordinates, at)
+    averages = _Averages.of(opt, at, n_samples)
+    coordinates, center = averages.coordinates, averages.center
     across = dimension_of(coordinates, "x", x, center, ALONG)
-    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     if y is None:
         ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
         legend_below(ax, below=across.room(ax))
@@ -136,10 +133,8 @@ def pairwise_dependence(
         >>> plots.pairwise_dependence(opt, n_samples=16).shape
         (2, 2)
     """
-    opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
-    told(opt)
-    coordinates = coordinates_of(opt)
-    center = _center(opt, coordinates, at)
+    averages = _Averages.of(opt, at, n_samples)
+    coordinates, center = averages.coordinates, averages.center
     if names is None:
         names = [d.name for d in coordinates.dimensions(2) if not coordinates.inactive(d.name, center)]
         if len(names) > MOST_NAMES:
@@ -147,7 +142,6 @@ def pairwise_dependence(
             largest = set(sorted(names, key=lambda name: shares[name].total)[-MOST_NAMES:])
             names = [name for name in names if name in largest]
     along = [dimension_of(coordinates, "names", name, center, ALONG) for name in names]
-    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     k = len(names)
     if figure is None:
         figure = new_figure(1.0 + 3.2 * k, 0.8 + 2.6 * k)
@@ -186,6 +180,14 @@ class _Averages:
     coordinates: Coordinates
     center: Tensor
     samples: Tensor
+
+    @classmethod
+    def of(cls, opt: object, at: Mapping[str, Any] | None, n_samples: int) -> "_Averages":
+        """The samples of a plot with the arguments of `partial_dependence`, which are checked."""
+        opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
+        told(opt)
+        coordinates = coordinates_of(opt)
+        return cls(opt, coordinates, _center(opt, coordinates, at), coordinates.sampled(n_samples, at=at))
 
     def curves(self, *dimensions: Dimension) -> np.ndarray:
         """Posterior means `(n_1 * n_2, n_samples)` over the values of dimensions; the last changes fastest."""
