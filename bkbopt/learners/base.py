@@ -21,13 +21,12 @@ import numpy.typing as npt
 
 from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, reading_state
-from bkbopt.learners.classes import Classes
 from bkbopt.learners.core import LearnerCore
 from bkbopt.learners.interop import join, method_for_labels, tags
 from bkbopt.learners.learner_states import learner_from_state, learner_to_state
 from bkbopt.learners.losses import Array, get_loss
 from bkbopt.learners.probabilities import logistic, softmax
-from bkbopt.learners.rows import as_labels, as_numbers, as_row, names_of, within_floats
+from bkbopt.learners.rows import as_labels, as_numbers, names_of, within_floats
 
 if TYPE_CHECKING:
     from bkbopt.learners.surrogate import LearnerSurrogate
@@ -155,7 +154,7 @@ class OnlineLearner(LearnerCore):
         return self._probabilities(self._predicted(X))
 
     def _need_classification(self, name: str) -> None:
-        loss = get_loss(self.loss) if self._dim is None else self._loss
+        loss = self._present_loss
         if loss.task != "classification":
             raise AttributeError(f"{name}: {type(self).__name__} with the {loss.name} loss is a regression.")
 
@@ -188,18 +187,18 @@ class OnlineLearner(LearnerCore):
 
         The errors are those of `fit`; other names are refused too.
         """
-        self._learn(as_row(x, self._names, self._dim, type(self).__name__), [y], names_of(x), None)
+        self._learn(self._rows(x, one=True), [y], names_of(x), None)
         return self
 
     def predict_one(self, x: object) -> Any:
         """The label or the number predicted for one row; the errors are those of `predict` and `learn_one`."""
-        raw = self._predicted_one(x)
+        raw = self._predicted(x, one=True)
         return self._classes.predicted(raw)[0] if self._classifies else float(raw[0])
 
     def predict_proba_one(self, x: object) -> dict[Any, float]:
         """The probability of each label for one row, as `predict_proba` has them."""
         self._need_classification("predict_proba_one")
-        raw = self._predicted_one(x)
+        raw = self._predicted(x, one=True)
         return dict(zip(self.classes_.tolist(), self._probabilities(raw)[0].tolist(), strict=True))
 
     def progressive(
@@ -215,7 +214,7 @@ class OnlineLearner(LearnerCore):
                 as before the first row, is undecided; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
-        known = Classes.none() if self._dim is None else self._classes
+        known = self._classes
         raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
         if not self._classifies:
             return raw

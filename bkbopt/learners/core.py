@@ -73,7 +73,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     _gram: Gram
     _rng: np.random.Generator
     _units: Units | None
-    _classes: Classes
+    _classes: Classes = Classes.none()
     #: The learners of further classes (`several.py`).
     _heads: "list[LearnerCore]"
     #: For probabilities; None if the loss has its own, or for a regression.
@@ -157,8 +157,17 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     def _classifies(self) -> bool:
         return self._loss.task == "classification"
 
-    def _rows(self, X: object) -> Array:
-        return as_rows(X, self._names, self._dim, type(self).__name__)
+    @property
+    def _present_loss(self) -> Loss:
+        """The loss of what was learnt; before the first row that of the parameter."""
+        return get_loss(self.loss) if self._dim is None else self._loss
+
+    def _rows(self, X: object, *, one: bool = False) -> Array:
+        return (as_row if one else as_rows)(X, self._names, self._dim, type(self).__name__)
+
+    def _need_rows(self) -> None:
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
 
     def _begin(self, d: int, names: Names | None) -> None:
         self._prepare(d, 1.0)
@@ -206,12 +215,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
     def _learn(self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False) -> Array:
         """Check everything, then learn: the raw predictions. A refused call changes nothing."""
-        loss = get_loss(self.loss) if self._dim is None else self._loss
+        loss = self._present_loss
         known: Classes | None = None
         target: npt.NDArray[Any]
         if loss.task == "classification":
-            known = Classes.none() if self._dim is None else self._classes
-            known, target = known.with_labels(as_labels(y, len(X)), classes)
+            known, target = self._classes.with_labels(as_labels(y, len(X)), classes)
         else:
             target = as_numbers(y, len(X), loss.name)
         # A user's kernel may raise any error; all changes are undone.
@@ -308,20 +316,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
             self._recent.add(raw, y)
         return raw
 
-    def _predicted(self, X: object) -> Array:
-        if self._dim is None:
-            raise not_ready(type(self).__name__)
+    def _predicted(self, X: object, *, one: bool = False) -> Array:
+        """Raw predictions in the user's units of rows, or with `one` of the next row of the stream."""
+        self._need_rows()
         with within_floats(self._runs_user_code):
-            return self._raw_in_user_units(self._rows(X), one=False)
-
-    def _predicted_one(self, x: object) -> Array:
-        if self._dim is None:
-            raise not_ready(type(self).__name__)
-        with within_floats(self._runs_user_code):
-            return self._raw_in_user_units(as_row(x, self._names, self._dim, type(self).__name__), one=True)
-
-    def _raw_in_user_units(self, X: Array, *, one: bool) -> Array:
-        units = self._units
-        if units is None:
-            return margins(self, X, one=one)
-        return units.unscaled_targets(margins(self, units.scaled_rows(X), one=one))
+            rows, units = self._rows(X, one=one), self._units
+            if units is None:
+                return margins(self, rows, one=one)
+            return units.unscaled_targets(margins(self, units.scaled_rows(rows), one=one))

@@ -16,7 +16,6 @@ from bkbopt._support.states import Form, Number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
 from bkbopt.learners.expansion import Budgeted, ExpansionLearner, check_step
-from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array, loss_slope
 
 __all__ = ["BOGD", "KOGD"]
@@ -186,8 +185,7 @@ class KOGD(ExpansionLearner):
             ArgumentError: `norm` is negative, or there is a ridge or a window, for which this does not hold.
             NotReadyError: nothing was learnt yet.
         """
-        if self._dim is None:
-            raise not_ready(type(self).__name__)
+        self._need_rows()
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
         if self._ridge or self._window:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")

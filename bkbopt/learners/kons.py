@@ -36,7 +36,6 @@ from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
-from bkbopt.learners.interop import not_ready
 from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
 from bkbopt.learners.losses import Array, Indices, growth, loss_slope
 from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
@@ -207,8 +206,7 @@ class KONS(NewtonLearner):
             ArgumentError: `norm` is negative.
             NotReadyError: nothing was learnt yet.
         """
-        if self._dim is None:
-            raise not_ready(type(self).__name__)
+        self._need_rows()
         norm = check_number("norm", norm, 0.0, "a norm >= 0")
         newton, excess = self._bound
         # Without a bound C, weights are exact and nothing exceeds the curvature.
