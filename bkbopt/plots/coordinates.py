@@ -245,7 +245,7 @@ def has_dimensions(opt: Optimizer) -> bool:
     return True
 
 
-def dimension_of(coordinates: Coordinates, argument: str, name: str | None, center: Tensor, n: int = 50) -> Dimension:
+def dimension_of(coordinates: Coordinates, argument: str, name: str | None, center: Tensor, n: int) -> Dimension:
     """The dimension of a parameter; with `name` None that of the only one that varies.
 
     Raises:

@@ -283,8 +283,8 @@ class Arms(ABC):
         given = self._row_given(params)
         return given if given is not None and self.point(given) == self.point(row) else row
 
-    def name(self, row: int | None, point: Point | None = None) -> Hashable | None:
-        """The value of `id_column` in a row; None without such a column, and if the row is not at `point`."""
+    def name(self, row: int | None, point: Point | None) -> Hashable | None:
+        """The value of `id_column` in a row; None without such a column, and if the row is not at `point`, if given."""
         if row is None or self.pool.id_column is None or not row < len(self):
             return None
         return self.label(row) if point is None or self.point(row) == point else None

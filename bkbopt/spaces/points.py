@@ -167,7 +167,7 @@ def like(X: Tensor, out: NDArray[np.float64]) -> Tensor:
     return torch.from_numpy(out).to(X.device if isinstance(X, Tensor) else "cpu")
 
 
-def with_values(values: Point, points: Sequence[Point], slack: Mapping[str, float] | None = None) -> list[Point]:
+def with_values(values: Point, points: Sequence[Point], slack: Mapping[str, float]) -> list[Point]:
     """Those of the points, which may have further parameters, that have these values, up to rounding.
 
     Values of a column that differ by more than its `slack` are different, however large they are.
@@ -176,6 +176,5 @@ def with_values(values: Point, points: Sequence[Point], slack: Mapping[str, floa
     found = list(points)
     for key, value in values.items():
         found = [point for point in found if key in point and math.isclose(point[key], value, rel_tol=1e-9)]
-        if slack is not None and found:
-            found = [point for point in found if abs(point[key] - value) <= slack.get(key, math.inf)]
+        found = [point for point in found if abs(point[key] - value) <= slack.get(key, math.inf)]
     return found

@@ -89,12 +89,12 @@ def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]]
     )
 
 
-def picture(figure: "Figure", alt: str, caption: object = "") -> Html:
+def picture(figure: "Figure", alt: str, caption: object) -> Html:
     """A figure embedded in the page, with its alternative text."""
     width, height = (round(float(side) * DPI) for side in figure.get_size_inches())
     address = "data:image/png;base64," + base64.b64encode(_png(figure)).decode()
     image = f'<img src="{address}" alt="{_escaped(alt)}" width="{width}" height="{height}">'
-    return element("figure", Html(image), *([element("figcaption", caption)] if caption else []))
+    return element("figure", Html(image), element("figcaption", caption))
 
 
 def _png(figure: "Figure") -> bytes:
