@@ -27,11 +27,11 @@ def kogd(
     support: Support,
     first: int,
     start: int,
+    room: int,
     loss: int,
     step: float,
     ridge: float,
     window: int,
-    room: int,
     p: Array,
 ) -> int:
     """Kernel gradient descent (Kivinen et al. 2001); NORMA with `ridge` and a window of rounds, 0 for no end."""
@@ -70,12 +70,12 @@ def bogd(
     support: Support,
     first: int,
     start: int,
+    room: int,
     loss: int,
     step: float,
     ridge: float,
     bound: float,
     budget: int,
-    room: int,
     uniform: bool,
     u: Array,
     p: Array,
@@ -172,8 +172,7 @@ class KOGD(ExpansionLearner):
         self._squares = 0.0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        rule = self._loss.code, self._step, self._ridge, self._window
-        self._run_with_room(block, lambda start, room: kogd(block, self._support, self._t, start, *rule, room, p))
+        self._run_loop(kogd, block, self._loss.code, self._step, self._ridge, self._window, p)
         self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
 
     def regret_bound(self, norm: float) -> float:
@@ -243,8 +242,5 @@ class BOGD(Budgeted):
         self._uniform = self.removal == "uniform"
 
     def _rounds(self, block: Block, p: Array) -> None:
-        rule, u = (self._loss.code, self._step, self._ridge, self._gamma, self._budget), self._rng.random(len(p))
-        self._run_with_room(
-            block,
-            lambda start, room: bogd(block, self._support, self._t, start, *rule, room, self._uniform, u, p),
-        )
+        rule, u = (self._step, self._ridge, self._gamma, self._budget, self._uniform), self._rng.random(len(p))
+        self._run_loop(bogd, block, self._loss.code, *rule, u, p)

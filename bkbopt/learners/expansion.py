@@ -12,7 +12,7 @@ support points change all the time. Other kernels are called once a block, on th
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,12 +27,13 @@ from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 __all__ = [
+    "Budgeted",
     "ExpansionLearner",
     "KernelSource",
+    "MatrixLearner",
     "check_step",
     "new_support",
     "restored_support",
-    "square",
     "support_state",
 ]
 
@@ -102,11 +103,6 @@ def renumbered(support: Support) -> Support:
     return support
 
 
-def square(support: Support, old: Array) -> Array:
-    """A matrix for as many terms as the support has room for, with `old` in its corner."""
-    return np.pad(old, (0, len(support.weights) - len(old)))
-
-
 def check_step(step: object, ridge: object = 0.0) -> tuple[float, float]:
     """A learning rate and a ridge, checked to be positive and not to change the weights' signs.
 
@@ -169,12 +165,20 @@ class ExpansionLearner(OnlineLearner):
         expand(self._source.block(X, p, self._points()), self._support, p)
         return p
 
-    def _run_with_room(self, block: Block, run: Callable[[int, int], int]) -> None:
-        """Call `run(row, room)` until the block is finished; it returns at a row that needs more than `room` terms."""
-        t = run(0, self._full_size())
+    def _run_loop(self, loop: Callable[..., int], block: Block, *args: Any) -> None:
+        """Run a compiled loop over a block; it returns the next row where that needs more terms than there is room for.
+
+        It gets the block, the support, the round of the first row, the row to begin with, the room, the arrays of
+        `_beside` and `args`.
+        """
+        t = loop(block, self._support, self._t, 0, self._full_size(), *self._beside(), *args)
         while t < len(block.X):
             self._grow()
-            t = run(t, self._full_size())
+            t = loop(block, self._support, self._t, t, self._full_size(), *self._beside(), *args)
+
+    def _beside(self) -> tuple[Array, ...]:
+        """What loops change beside the support."""
+        return ()
 
     def _full_size(self) -> int:
         """The number of terms at which more room is needed; above the limit if that is allocated."""
@@ -249,3 +253,36 @@ class Budgeted(ExpansionLearner):
 
     def _max_terms(self) -> int:
         return self._budget
+
+
+@dataclass(kw_only=True, eq=False)
+class MatrixLearner(ExpansionLearner):
+    """Base class of learners with a matrix of all pairs of terms; `_MATRIX` is its name in state files."""
+
+    _MATRIX: ClassVar[str]
+
+    def _start(self, d: int) -> None:
+        super()._start(d)
+        self._matrix = self._with_room(np.empty((0, 0)))
+
+    def _with_room(self, A: Array) -> Array:
+        """A matrix for as many terms as the support has room for, with `A` in its corner."""
+        return np.pad(A, (0, len(self._support.weights) - len(A)))
+
+    def _beside(self) -> tuple[Array, ...]:
+        return (self._matrix,)
+
+    def _grow(self) -> None:
+        super()._grow()
+        self._matrix = self._with_room(self._matrix)
+
+    def _state(self) -> dict[str, object]:
+        n = self.dictionary_size_
+        return {**super()._state(), self._MATRIX: self._matrix[:n, :n].copy()}
+
+    def _form(self) -> Form:
+        return super()._form().extended({self._MATRIX: Floats(("n", "n"))})
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._matrix = self._with_room(state[self._MATRIX])

@@ -92,7 +92,7 @@ class TwoStageLearner(ExpansionLearner):
         """Learn rows until the block ends or all terms are there; return the next row."""
         t, loss = 0, self._loss.code
         while True:
-            t = kogd(block, self._support, self._t, t, loss, self._step, 0.0, 0, len(self._support.weights), p)
+            t = kogd(block, self._support, self._t, t, len(self._support.weights), loss, self._step, 0.0, 0, p)
             if self.dictionary_size_ == self._max_terms():
                 chosen = self._switch(self._scaled_points(), self._weights())
                 self._keep_landmarks(chosen)

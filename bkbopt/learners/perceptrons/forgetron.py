@@ -9,7 +9,7 @@ import numpy as np
 from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form
 from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
-from bkbopt.learners.expansion import Budgeted, square
+from bkbopt.learners.expansion import Budgeted, MatrixLearner
 from bkbopt.learners.losses import Array
 
 __all__ = ["Forgetron"]
@@ -21,9 +21,9 @@ def forgetron(
     support: Support,
     first: int,
     start: int,
-    budget: int,
     room: int,
     gram: Array,
+    budget: int,
     sums: Array,
     p: Array,
 ) -> int:
@@ -78,7 +78,7 @@ def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
 
 
 @dataclass(kw_only=True, eq=False)
-class Forgetron(Budgeted):
+class Forgetron(Budgeted, MatrixLearner):
     """The self-tuned Forgetron (Dekel, Shalev-Shwartz and Singer 2008).
 
     A perceptron that, when there are B + 1 terms, shrinks all weights and deletes the oldest term. The factor is the
@@ -96,6 +96,7 @@ class Forgetron(Budgeted):
     """
 
     loss = "hinge"
+    _MATRIX = "matrix"
 
     def _max_terms(self) -> int:
         return self._budget + 1
@@ -105,27 +106,17 @@ class Forgetron(Budgeted):
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._matrix, self._sums = square(self._support, np.empty((0, 0))), np.zeros(2)
+        self._sums = np.zeros(2)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        self._run_with_room(
-            block,
-            lambda start, room: forgetron(
-                block, self._support, self._t, start, self._budget, room, self._matrix, self._sums, p
-            ),
-        )
-
-    def _grow(self) -> None:
-        super()._grow()
-        self._matrix = square(self._support, self._matrix)
+        self._run_loop(forgetron, block, self._budget, self._sums, p)
 
     def _state(self) -> dict[str, object]:
-        n = self.dictionary_size_
-        return {**super()._state(), "matrix": self._matrix[:n, :n].copy(), "sums": self._sums.copy()}
+        return {**super()._state(), "sums": self._sums.copy()}
 
     def _form(self) -> Form:
-        return super()._form().extended({"matrix": Floats(("n", "n")), "sums": Floats((2,), 0.0)})
+        return super()._form().extended({"sums": Floats((2,), 0.0)})
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._matrix, self._sums = square(self._support, state["matrix"]), state["sums"]
+        self._sums = state["sums"]

@@ -14,7 +14,7 @@ __all__ = ["BPAS"]
 
 
 @compiled
-def bpas(block: Block, support: Support, first: int, start: int, budget: int, room: int, C: float, p: Array) -> int:
+def bpas(block: Block, support: Support, first: int, start: int, room: int, budget: int, C: float, p: Array) -> int:
     """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): only one term is replaced.
 
     With the weight b_r below, f(x_t) is the same afterwards whichever term r is removed, and so is the loss. The change
@@ -72,6 +72,4 @@ class BPAS(Budgeted):
         self._C = check_number("C", self.C, 0.0, "a positive largest step", strict=True)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        self._run_with_room(
-            block, lambda start, room: bpas(block, self._support, self._t, start, self._budget, room, self._C, p)
-        )
+        self._run_loop(bpas, block, self._budget, self._C, p)

@@ -14,7 +14,7 @@ __all__ = ["RBP", "KernelPerceptron"]
 
 @compiled
 def perceptron(
-    block: Block, support: Support, first: int, start: int, budget: int, room: int, u: Array, p: Array
+    block: Block, support: Support, first: int, start: int, room: int, budget: int, u: Array, p: Array
 ) -> int:
     """The kernel perceptron; with a budget > 0 a mistake at full budget deletes a random term first (RBP).
 
@@ -50,8 +50,7 @@ class KernelPerceptron(ExpansionLearner):
     loss = "hinge"
 
     def _rounds(self, block: Block, p: Array) -> None:
-        u = np.empty(0)
-        self._run_with_room(block, lambda start, room: perceptron(block, self._support, self._t, start, 0, room, u, p))
+        self._run_loop(perceptron, block, 0, np.empty(0), p)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -76,7 +75,4 @@ class RBP(Budgeted):
     seed: int | None = 0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        u = self._rng.random(len(p))
-        self._run_with_room(
-            block, lambda start, room: perceptron(block, self._support, self._t, start, self._budget, room, u, p)
-        )
+        self._run_loop(perceptron, block, self._budget, self._rng.random(len(p)), p)

@@ -2,15 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
-from bkbopt._support.states import Floats, Form
 from bkbopt.learners._loops_kernel import Block, Support, append, axpy, inner, kernel_row
-from bkbopt.learners.expansion import ExpansionLearner, square
+from bkbopt.learners.expansion import MatrixLearner
 from bkbopt.learners.losses import Array
 
 __all__ = ["Projectron", "ProjectronPP"]
@@ -21,12 +19,12 @@ def projectron(
     block: Block,
     support: Support,
     first: int,
-    budget: int,
-    room: int,
     start: int,
+    room: int,
+    root: Array,
+    budget: int,
     threshold: float,
     margin: bool,
-    root: Array,
     p: Array,
 ) -> int:
     """Projectron, and with `margin` Projectron++ (Orabona, Keshet and Caputo 2009).
@@ -93,7 +91,7 @@ def coordinates(root: Array, k: Array, n: int, v: Array, d: Array) -> float:
 
 
 @dataclass(kw_only=True, eq=False)
-class Projectron(ExpansionLearner):
+class Projectron(MatrixLearner):
     """The Projectron (Orabona, Keshet and Caputo 2009).
 
     A mistake on a point within the distance eta of the span of the terms, or at full budget, adds y times the
@@ -116,6 +114,7 @@ class Projectron(ExpansionLearner):
     eta: float = 0.1
     budget: int | None = None
     _margin = False
+    _MATRIX = "root"
 
     def _check(self, d: int) -> None:
         self._eta = check_number("eta", self.eta, 0.0, "a distance >= 0")
@@ -124,33 +123,8 @@ class Projectron(ExpansionLearner):
     def _max_terms(self) -> int | None:
         return self._budget
 
-    def _start(self, d: int) -> None:
-        super()._start(d)
-        self._root = square(self._support, np.empty((0, 0)))
-
     def _rounds(self, block: Block, p: Array) -> None:
-        budget = self._budget or 0
-        self._run_with_room(
-            block,
-            lambda start, room: projectron(
-                block, self._support, self._t, budget, room, start, self._eta, self._margin, self._root, p
-            ),
-        )
-
-    def _grow(self) -> None:
-        super()._grow()
-        self._root = square(self._support, self._root)
-
-    def _state(self) -> dict[str, object]:
-        n = self.dictionary_size_
-        return {**super()._state(), "root": self._root[:n, :n].copy()}
-
-    def _form(self) -> Form:
-        return super()._form().extended({"root": Floats(("n", "n"))})
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        self._root = square(self._support, state["root"])
+        self._run_loop(projectron, block, self._budget or 0, self._eta, self._margin, p)
 
 
 @dataclass(kw_only=True, eq=False)
