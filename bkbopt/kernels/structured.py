@@ -53,6 +53,7 @@ class ColumnsKernel:
         log_lengthscale: logarithm of the lengthscales of the numeric columns, (c,).
         log_variance: logarithm of the variance of each column's part (y squared), numeric columns first, (d,).
         categorical: indices of the categorical columns.
+        inactive: indices of the columns without effect, which have no part.
 
     Example:
         >>> import torch
@@ -67,28 +68,31 @@ class ColumnsKernel:
     log_lengthscale: Tensor
     log_variance: Tensor
     categorical: tuple[int, ...] = ()
+    inactive: tuple[int, ...] = ()
 
     @classmethod
-    def start(cls, dim: int, categorical: Sequence[int] = ()) -> "ColumnsKernel":
+    def start(cls, dim: int, categorical: Sequence[int] = (), inactive: Sequence[int] = ()) -> "ColumnsKernel":
         """The kernel at which a fit begins; from longer lengthscales the fit misses ripples.
 
         Args:
             dim: number of encoded columns.
             categorical: columns that hold category codes.
+            inactive: columns without effect.
         """
-        c = dim - len(categorical)
-        lengthscale = torch.full((c,), math.log(0.1), dtype=torch.float64)
-        return cls(lengthscale, torch.full((dim,), -math.log(4.0 * dim), dtype=torch.float64), tuple(categorical))
+        n = dim - len(inactive)
+        lengthscale = torch.full((n - len(categorical),), math.log(0.1), dtype=torch.float64)
+        variance = torch.full((n,), -math.log(4.0 * max(n, 1)), dtype=torch.float64)
+        return cls(lengthscale, variance, tuple(categorical), tuple(inactive))
 
     @property
     def dim(self) -> int:
         """Number of columns."""
-        return len(self.log_variance)
+        return len(self.log_variance) + len(self.inactive)
 
     @property
     def numeric(self) -> list[int]:
-        """Indices of the numeric columns."""
-        return [j for j in range(self.dim) if j not in self.categorical]
+        """Indices of the numeric columns that have a part."""
+        return [j for j in range(self.dim) if j not in self.categorical and j not in self.inactive]
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
@@ -186,7 +190,7 @@ class ColumnsKernel:
         standardised y: location log(1 / (4 d)), scale 1.5.
         """
         lengths = torch.full_like(self.log_lengthscale, LENGTHSCALE_LOC)
-        variances = torch.full_like(self.log_variance, -math.log(4.0 * self.dim))
+        variances = torch.full_like(self.log_variance, -math.log(4.0 * max(len(self.log_variance), 1)))
         return NormalPrior.join(
             [
                 NormalPrior.alike(lengths, LENGTHSCALE_SCALE, LENGTHSCALE_SPREAD),

@@ -87,7 +87,8 @@ def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> Feature
             known = [part for part in parts if part is not None]
             return Joined(tuple(known)) if len(known) == len(parts) else None
         case ColumnsKernel():
-            return _joined([_of_column(kernel, j, max(n // kernel.dim, 1), rng) for j in range(kernel.dim)])
+            columns = sorted([*kernel.numeric, *kernel.categorical])
+            return _joined([_of_column(kernel, j, max(n // len(columns), 1), rng) for j in columns])
     return None
 
 

@@ -97,6 +97,10 @@ class Arms(ABC):
             ArgumentError: no such row, or several; a label in a data frame's index that is the number of another row.
         """
 
+    @abstractmethod
+    def _is_constant(self) -> Iterable[bool]:
+        """Whether all rows have the same value, for each column."""
+
     def __repr__(self) -> str:
         names = ", ".join(map(str, [*self.names[:SHOWN], "..."] if len(self.names) > SHOWN else self.names))
         named = "" if self.pool.id_column is None else f", rows named by {self.pool.id_column!r}"
@@ -136,6 +140,13 @@ class Arms(ABC):
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels among the parameters, which are no columns: of a product's parts that have labels."""
         return ()
+
+    @cached_property
+    def constant(self) -> Mapping[str, float]:
+        """The value, in internal form, of each column that has one value in all rows."""
+        if self.columns is None:
+            return {}
+        return {name: self.point(0)[name] for name, one in zip(self.names, self._is_constant(), strict=True) if one}
 
     @property
     def feasible(self) -> Callable[[Params], bool] | None:

@@ -12,7 +12,7 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 
 import copy
 import os
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -303,6 +303,9 @@ class EncodedPool(Arms):
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """See `Arms`."""
         yield self.table.numpy()
+
+    def _is_constant(self) -> Iterable[bool]:
+        return [bool(value) for value in self.table.amin(0) == self.table.amax(0)]
 
     @cached_property
     def may_have_twins(self) -> bool:

@@ -4,7 +4,7 @@ A point has the columns of all parts, as in a pool that lists the rows. So obser
 and points that are not rows can be told. A row is looked up by the entry of each part.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -193,6 +193,10 @@ class ProductPool(Arms):
         return params
 
     # -- rows --------------------------------------------------------------------------------------------------------
+
+    def _is_constant(self) -> Iterable[bool]:
+        tables = (part.table for part in self.parts)
+        return [bool(value) for table in tables for value in table.amin(0) == table.amax(0)]
 
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """See `Arms`; of products that are listed."""

@@ -10,7 +10,7 @@ Each point that is told or proposed is looked up once among the rows. An index b
 Instead, one pass over the hashes finds the rows of any number of points, and the results are stored.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -134,6 +134,12 @@ class StoredPool(Arms):
     def with_columns(self, columns: Columns) -> "StoredPool":
         """See `Arms`."""
         return StoredPool.of(self.pool.arms, self.pool, self.scale, columns)
+
+    def _is_constant(self) -> Iterable[bool]:
+        for j, _ in enumerate(self.names):
+            ends = [(part, end[j]) for part in self.rows.parts for end in part.limits]
+            # Each part has numbers of its own for the choices.
+            yield len({part.choices[j][int(end)] if j in part.choices else end for part, end in ends}) == 1
 
     # -- points and parameters ---------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from bkbopt.posterior.observations import Observations
 
 __all__ = ["MANY", "FitData"]
 
-#: With more columns than this a subset has the first points in place of those far apart.
+#: With more columns that vary than this a subset has the first points in place of those far apart.
 MANY = 30
 #: The greedy rule chooses from at most this many points.
 SEARCHED = 10_000
@@ -115,7 +115,7 @@ class FitData:
         if len(self.U) <= most:
             return self
         order = rng.permutation(len(self.U))
-        if self.U.shape[1] > MANY:
+        if int((self.U.amax(0) > self.U.amin(0)).sum()) > MANY:
             spread = np.arange(most // 2)
         else:
             pool = order[:SEARCHED]

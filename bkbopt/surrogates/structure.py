@@ -178,7 +178,7 @@ class _Search:
 
     def best(self, plain: Fit, noise: float) -> tuple[float, Fit]:
         """The gain that is required of the best kernel over `plain`, and its fit."""
-        columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
+        columns = list(self.start.numeric)
         if len(columns) > MANY:
             return 0.0, self.with_trend(self.of_few(plain, columns), noise)
         found = [(0.0, plain)]  # pairs of margin and fit
@@ -186,7 +186,7 @@ class _Search:
         rotated = self.rotated(plain, columns, plain.value + PROMISING * margin)
         if rotated.value > plain.value + margin:
             found.append((margin, rotated))
-        if self.start.dim > 1:
+        if len(columns) + len(self.start.categorical) > 1:
             found += [(margin + SUM_MARGIN, self.with_columns(fit, noise)) for margin, fit in found]
             ripples = self.with_ripples(plain, noise)
             # Ripples and noise are nearly alike where no point is repeated: the prior of the noise must not decide.
@@ -198,7 +198,7 @@ class _Search:
         """The kernel of `fit`, rotated or not, plus a sum over columns."""
         # The fit starts from the lengthscales of `start`: the fitted ones may be short because of ripples.
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
-        added = ColumnsKernel.start(self.start.dim, self.start.categorical)
+        added = ColumnsKernel.start(self.start.dim, self.start.categorical, self.start.inactive)
         return self.fit(SumKernel((base, added)), max(noise, fit.noise), fit.value)
 
     def with_ripples(self, plain: Fit, noise: float) -> Fit:
@@ -215,7 +215,8 @@ class _Search:
 
         def compare(k: int) -> None:
             if k not in gains and 0 < k < len(order):
-                kernel = matern52(self.start.dim, categorical=self.start.categorical, inactive=sorted(order[k:]))
+                inactive = sorted([*order[k:], *self.start.inactive])
+                kernel = matern52(self.start.dim, categorical=self.start.categorical, inactive=inactive)
                 fit = self.fit(kernel, plain.noise)
                 margin = FEW_MARGIN + k * COLUMN_MARGIN + math.log(math.comb(len(order), k))
                 gains[k] = fit.value - margin - plain.value, fit

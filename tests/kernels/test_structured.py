@@ -144,6 +144,15 @@ def test_category_of_a_sum_over_columns_counts_where_it_is_equal() -> None:
     torch.testing.assert_close(kernel(X, X), torch.tensor([[4.0, 1.0], [1.0, 4.0]], dtype=torch.float64))
 
 
+def test_inactive_columns_of_a_sum_have_no_part() -> None:
+    X = torch.rand(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    X[:, 2] = torch.tensor([0.0, 1.0, 0.0, 1.0, 2.0, 2.0])
+    with_all, without = ColumnsKernel.start(4, [2], inactive=[0]), ColumnsKernel.start(3, [1])
+    assert (with_all.dim, with_all.numeric, with_all.theta.tolist()) == (4, [1, 3], without.theta.tolist())
+    assert torch.equal(with_all(X, X[:2]), without(X[:, 1:], X[:2, 1:]))
+    assert float(with_all.log_prior()) == float(without.log_prior())
+
+
 def test_rotation_does_not_change_an_isotropic_kernel() -> None:
     X, R = torch.rand(6, DIM, dtype=torch.float64), rotation((0, 1, 2, 3))
     kernel = rbf(DIM, lengthscale=0.7)

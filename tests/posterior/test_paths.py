@@ -82,6 +82,17 @@ def test_prior_features_of_mixed_columns_come_near_the_kernel(form: str) -> None
     np.testing.assert_allclose(Z @ Z.T, kernel(X, X), rtol=0.0, atol=1.5 * 5.0 / 40_000**0.5)
 
 
+def test_prior_features_of_a_sum_over_columns_leave_out_inactive_ones() -> None:
+    without, with_one = ColumnsKernel.start(2, [1]), ColumnsKernel.start(3, [2], inactive=[0])
+    X = points(10, 3)[:, :2].round()
+    longer = torch.cat([torch.ones(10, 1, dtype=torch.float64), X], 1)
+    Z, longer_Z = (
+        prior_features(kernel, table, table, np.random.default_rng(0), 100)(table)
+        for kernel, table in ((without, X), (with_one, longer))
+    )
+    assert torch.equal(Z, longer_Z)
+
+
 def test_paths_keep_the_variance_that_little_noise_and_many_points_leave() -> None:
     """Plain random frequencies have 0.2 of it here: see `WideFourier`."""
     X = torch.as_tensor(np.random.default_rng(0).random((300, 2)))

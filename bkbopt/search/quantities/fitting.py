@@ -125,6 +125,7 @@ class Fitter:
         std: Tensor,
         categorical: tuple[int, ...],
         rng: np.random.Generator,
+        constant: tuple[int, ...] = (),
     ) -> FittedModel:
         """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`, of which outliers are left out.
 
@@ -135,17 +136,18 @@ class Fitter:
             std: known standard deviations of the noise (n,), user's units; NaN if it is fitted.
             categorical: columns that hold category codes.
             rng: generator of the choice of subsets.
+            constant: columns in which all points of the search are the same; the default kernel leaves them out.
         """
-        found = self._fitted(X, y, std, categorical, rng)
+        found = self._fitted(X, y, std, categorical, rng, constant)
         if not self._looks_for_outliers(found, y):
             return found
-        start = self._first_kernel(X, categorical)
+        start = self._first_kernel(X, categorical, constant)
         v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
         may_be = measured & occur_once(y)
         is_kept = without_outliers(X, v, may_be, found.kernel, found.noise, start, refit)
         if bool(is_kept.all()):
             return found
-        found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
+        found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng, constant)
         return _with_outliers(found, X, y, may_be, is_kept)
 
     def _looks_for_outliers(self, found: FittedModel, y: Tensor) -> bool:
@@ -159,14 +161,20 @@ class Fitter:
         return kernel, noise, constant_mean(observed, kernel, noise, rng=rng)
 
     def _fitted(
-        self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
+        self,
+        X: Tensor,
+        y: Tensor,
+        std: Tensor,
+        categorical: tuple[int, ...],
+        rng: np.random.Generator,
+        constant: tuple[int, ...],
     ) -> FittedModel:
         """`fitted` with all values."""
         known, counts = torch.isfinite(std), _is_informative(y, std)
         scaler = Scaler.from_values(y[counts], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
-        start: tuple[Kernel, float] = self._first_kernel(X, categorical), noise
+        start: tuple[Kernel, float] = self._first_kernel(X, categorical, constant), noise
         data: Observations | FitData
         if fit_noise and bool(known.any()):
             data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
@@ -218,7 +226,12 @@ class Fitter:
         return torch.where(known, (lam / noises).clamp(*WEIGHTS), 1.0)
 
     def prefers_noise(
-        self, observations: Observations, kernel: Kernel, noise: float, categorical: tuple[int, ...]
+        self,
+        observations: Observations,
+        kernel: Kernel,
+        noise: float,
+        categorical: tuple[int, ...],
+        constant: tuple[int, ...] = (),
     ) -> bool:
         """Whether the evidence for the fitted kernel and noise variance is larger than for a model without noise.
 
@@ -227,8 +240,9 @@ class Fitter:
             kernel: the fitted kernel.
             noise: the fitted noise variance, standardised units squared.
             categorical: columns that hold category codes.
+            constant: columns in which all points of the search are the same.
         """
-        start = self._first_kernel(observations.X, categorical)
+        start = self._first_kernel(observations.X, categorical, constant)
         free, _ = self._with_structure(observations, start, FREE_OF_NOISE, False, np.random.default_rng(0))
         data = FitData.of(observations)
         return log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
@@ -244,11 +258,12 @@ class Fitter:
             return max(scaler.noise(float(std.median())), DETERMINISTIC), False
         return DEFAULT_NOISE, True
 
-    def _first_kernel(self, X: Tensor, categorical: tuple[int, ...]) -> FittableKernel:
+    def _first_kernel(self, X: Tensor, categorical: tuple[int, ...], constant: tuple[int, ...]) -> FittableKernel:
         """The kernel at the start of a fit to values at `X (n, d)`: the user's, or the default."""
         given = self.surrogate
         if not given.has_kernel:
-            return matern52(X.shape[1], categorical=categorical)
+            varying = [j for j in categorical if j not in constant]
+            return matern52(X.shape[1], categorical=varying, inactive=constant)
         kernel = placed(given.kernel, CPU)
         return kernel if isinstance(kernel, FittableKernel) else ScaledKernel.start(kernel, X)
 

@@ -28,6 +28,7 @@ class Rows:
         categorical: columns that hold category codes.
         version: version of the rows; if it changes, the surrogate is built again.
         mark: number of rows at which hyper-parameters are fitted.
+        constant: columns in which all points of the search are the same, on which no model depends.
     """
 
     X: Tensor
@@ -37,6 +38,7 @@ class Rows:
     categorical: tuple[int, ...]
     version: int
     mark: int
+    constant: tuple[int, ...] = ()
 
     @property
     def finite_limits(self) -> Tensor:

@@ -33,12 +33,14 @@ class Noisiness:
         surrogate: the surrogate, to which rows may be added.
         mark: number of rows of the fit.
         categorical: columns that hold category codes.
+        constant: columns in which all points of the search are the same.
     """
 
     fitter: Fitter
     surrogate: Surrogate
     mark: int
     categorical: tuple[int, ...]
+    constant: tuple[int, ...] = ()
     _is_told: bool | None = field(init=False, default=None)
     _is_tested: bool | None = field(init=False, default=None)
 
@@ -67,7 +69,7 @@ class Noisiness:
             fitted = Observations(obs.dim)
             # Without repeats rows and points are the same.
             fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark], obs.n[: self.mark])
-            self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical)
+            self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical, self.constant)
         return self._is_tested
 
     @property

@@ -118,7 +118,8 @@ class Quantity:
             if self.is_stated:
                 self._warn_of_noise(sd)
         if options.fit:
-            found = fitter.fitted(X, y, ~rows.y[:mark].isnan(), std, rows.categorical, surrogate.rng)
+            measured = ~rows.y[:mark].isnan()
+            found = fitter.fitted(X, y, measured, std, rows.categorical, surrogate.rng, rows.constant)
             self.scaler, self.is_constant = found.scaler, found.is_constant
             self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)
@@ -128,7 +129,7 @@ class Quantity:
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)
         self._highest_prior = HighestPrior(surrogate.kernel)
-        self.noisiness = Noisiness(fitter, surrogate, mark, rows.categorical)
+        self.noisiness = Noisiness(fitter, surrogate, mark, rows.categorical, rows.constant)
         self._surrogate = surrogate
 
     def _warn_of_noise(self, sd: float) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.marked_rows import WAIT_OF_FAILING, Rows, last_mark, next_mark
 from bkbopt.search.trials.curves import Curve, FinalValues
-from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, RUNNING
 from bkbopt.spaces.arms import Arms
@@ -95,6 +95,7 @@ class History:
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
         self._constraints: set[str] = set()
+        self._constant = {} if problem.pool is None else dict(problem.pool.constant)
         self._encoding: Encoding | None = None
         self._encoder: Encoding | Arms | None = None
         self._encoded_last: tuple[tuple[Mapping[str, float], ...], Tensor] = ((), torch.zeros(0, 0))
@@ -162,6 +163,8 @@ class History:
             self._constraints.update(evaluation.constraints)
             for space in evaluation.spaces if evaluation.state != FAIL else ():
                 self._widen(space)
+            if self._varies(evaluation.point):
+                self._void()
         if late:
             self._void()
         self._take_all()
@@ -173,12 +176,16 @@ class History:
         """
         was_interrupted, self._interrupted = self._interrupted, True
         old = None if was_interrupted or problem.pool is not None else self.encoding
+        constant = self.constant
         self.problem = problem
         if was_interrupted:
             self._begin_anew()
         else:
             self._merge_all()
-        moved = self.encoding != old if problem.pool is None else problem.pool.objects is not None
+        if problem.pool is None:
+            moved = self.encoding != old
+        else:
+            moved = problem.pool.objects is not None or self.constant != constant
         if moved or was_interrupted:
             self._void()
             self._take_all()
@@ -186,11 +193,21 @@ class History:
         return moved or was_interrupted
 
     def _merge_all(self) -> None:
-        """Recompute the union of the ranges of the problem's space and of the spaces of the trials."""
+        """Recompute ranges from the problem's space and those of the trials, and constant columns from all points."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
         for space in (self.problem.space, *(space for e in self.finished if e.state != FAIL for space in e.spaces)):
             if space is not None:
                 self._merge(space)
+        self._constant = {} if self.problem.pool is None else dict(self.problem.pool.constant)
+        for evaluation in self.finished:
+            self._varies(evaluation.point)
+
+    def _varies(self, point: Point) -> bool:
+        """Whether a trial has another value in a column that was constant so far, and no longer is."""
+        others = [name for name, value in self._constant.items() if point.get(name, value) != value]
+        for name in others:
+            del self._constant[name]
+        return bool(others)
 
     def _void(self) -> None:
         self.version += 1
@@ -267,6 +284,12 @@ class History:
     def categorical(self) -> tuple[int, ...]:
         """Columns that hold category codes."""
         return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
+
+    @property
+    def constant(self) -> tuple[int, ...]:
+        """Columns in which all arms of a pool and all finished trials have the same value."""
+        pool = self.problem.pool
+        return () if pool is None else tuple(j for j, name in enumerate(pool.names) if name in self._constant)
 
     @property
     def n_codes(self) -> Mapping[int, int]:
@@ -367,4 +390,4 @@ class History:
         estimates = torch.full_like(y, math.nan)
         if column.pruned:
             estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
-        return Rows(X, y, estimates, std, self.categorical, self.version, mark)
+        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant)
