@@ -258,16 +258,23 @@ OPTIMIZER = (
     Fault(
         "points of interrupted trials are lost",
         "optimizer/minimizing.py",
-        "if interrupted or trial is not told:",
-        "if False:",
+        "for trial in lost:",
+        "for trial in lost[:0]:",
         ("optimizer/test_minimizing_ends.py",),
     ),
     Fault(
         "the point that ended the run is queued",
         "optimizer/minimizing.py",
-        "if interrupted or trial is not told:",
-        "if True:",
+        "if trial is not told or interrupted]",
+        "if True]",
         ("optimizer/test_minimizing_ends.py",),
+    ),
+    Fault(
+        "the search learns that lost trials failed",
+        "optimizer/logged_designer.py",
+        "if entry.is_lost else",
+        "if False else",
+        ("optimizer/test_minimizing_ends.py", "optimizer/test_unfinished_trials.py"),
     ),
     Fault(
         "points that the stated constraint refuses are recommended",

@@ -20,7 +20,7 @@
 | constraints            | numbers by name, JSON                                                         |
 | diagnostics            | record of the ask (`bkbopt.search.trials.reports.Diagnostics`), JSON, or null |
 | asked_at, told_at      | ISO 8601, UTC                                                                 |
-| seen_at                | time of the last heartbeat, or null                                           |
+| seen_at                | time of the last heartbeat, or null; of lost trials told_at                   |
 | place                  | place in the order of completion, 0, 1, ...; null before                      |
 | change                 | number of the last change of this trial; the log numbers all changes 1, 2, ... |
 

@@ -259,7 +259,7 @@ class LoggedDesigner:
 
     def _evaluation(self, entry: Entry) -> Evaluation:
         t, space = entry.trial, self.spaces[entry.space]
-        point, added = self.spaces.complete(entry.point or {}, entry.space)
+        point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point or {}, entry.space)  # left out
         order = (float(-1 if entry.place is None else entry.place), t.id)
         known = space if isinstance(space, Space) else None
         return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, constraints=t.constraints, added=added)
@@ -393,8 +393,8 @@ class LoggedDesigner:
         with self._transaction() as (entries, _):
             now = utc_now()
             silent = [e for e in map(self.log.entries.__getitem__, self.log.running) if e.silence(now) >= older_than]
-            lost = [entry.finished(Outcome(), place, now) for place, entry in enumerate(silent, len(self.log.order))]
-            entries.extend(lost)
+            outcome, first = Outcome(is_lost=enqueue), len(self.log.order)
+            entries.extend(lost := [entry.finished(outcome, place, now) for place, entry in enumerate(silent, first)])
             if enqueue:
                 entries.extend(entry.repeated(number, now) for number, entry in enumerate(silent, len(self.log)))
         return [entry.trial for entry in lost]

@@ -61,7 +61,8 @@ def minimize(
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
         n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
         catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
-            the run fails the running trials; the points of those that did not raise it are queued.
+            the run fails the running trials. The points of those that did not raise it are queued, and the search does
+            not learn that they failed.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
@@ -320,10 +321,10 @@ class _Run:
         return finished
 
     def _fail_running(self, trials: Sequence[Trial], told: Trial | None) -> None:
-        """Fail those of the trials that are still running, and queue their points again.
+        """Fail those of the trials that are still running, as lost ones, and queue their points again.
 
-        Of the trial that was being `told` the point is queued after an interrupt only: any other error is its own. The
-        error that ends the run is not replaced by another.
+        The trial that was being `told` is lost after an interrupt only: any other error is its own. The error that ends
+        the run is not replaced by another.
         """
         if not trials:
             return
@@ -331,10 +332,11 @@ class _Run:
         try:
             states = {trial.id: trial.state for trial in self.optimizer.trials}
             running = [trial for trial in trials if states[trial.id] == RUNNING]
-            self.optimizer.fail(running)
-            for trial in running:
-                if interrupted or trial is not told:
-                    self.optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
+            self.optimizer.fail([trial for trial in running if trial is told and not interrupted])
+            lost = [trial for trial in running if trial is not told or interrupted]
+            self.optimizer._lose(lost)
+            for trial in lost:
+                self.optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
         except BkbError as error:  # a file that cannot be written, or another space in the meantime
             numbers = [trial.id for trial in trials]
             logger.error(

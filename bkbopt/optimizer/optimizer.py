@@ -309,6 +309,11 @@ class Optimizer(Readings):
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
     @locked
+    def _lose(self, trials: list[Trial]) -> None:
+        """Fail trials for a reason that is not their points, such as an interrupt: the search learns nothing of it."""
+        self._core.finish(failures_of(trials, lost=True)[0], "fail")
+
+    @locked
     def heartbeat(self, trial: Any) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
         self._core.beat(trial_ids(trial)[0], "heartbeat")
@@ -320,7 +325,7 @@ class Optimizer(Readings):
         Args:
             older_than: seconds since the ask of a trial, or since its last `heartbeat`. With the default all running
                 trials fail; use it only when nothing runs.
-            enqueue: whether the points of these trials are queued.
+            enqueue: whether the points of these trials are queued; the search then does not learn that they failed.
 
         Returns:
             The trials that failed.

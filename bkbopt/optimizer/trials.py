@@ -87,11 +87,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a trial; without values and constraints the trial failed."""
+    """The outcome of a trial; without values and constraints the trial failed, or is lost: its point is not why."""
 
     values: tuple[float, ...] = ()
     constraints: Mapping[str, float] = field(default_factory=dict)
     stds: tuple[float, ...] | None = None
+    is_lost: bool = False
 
     @property
     def state(self) -> str:
@@ -108,7 +109,7 @@ class Entry:
         space: number of the space or pool from which it was proposed; see `LoggedDesigner.spaces`.
         point: its parameters in internal form; None if they were not converted yet.
         place: place in the order of completion; None before.
-        seen_at: time of the last heartbeat; None if there was none.
+        seen_at: time of the last heartbeat, of a lost trial that of its end; None if there was none.
         diagnostics: record of the ask; None for points that were told without being asked for.
     """
 
@@ -129,7 +130,12 @@ class Entry:
             stds=outcome.stds,
             told_at=now,
         )
-        return replace(self, trial=trial, place=place)
+        return replace(self, trial=trial, place=place, seen_at=now if outcome.is_lost else self.seen_at)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the trial failed for a reason that is not its point, from which the search learns nothing."""
+        return self.trial.state == FAIL and self.seen_at is not None and self.seen_at == self.trial.told_at
 
     def replaced(self, outcome: Outcome) -> "Entry":
         """The same finished trial with another outcome, at its place and time."""

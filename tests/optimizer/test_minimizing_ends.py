@@ -1,5 +1,6 @@
 """Failures and interrupts in the ready-made loop."""
 
+import json
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
+from bkbopt.adapters.shell import main
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
 from bkbopt.optimizer.log_file import LogFile
 from tests.optimizer.runs import OPTIONS, SPACE, BoomError, ManualExecutor, bowl, fragile
@@ -84,6 +86,37 @@ def test_the_point_of_a_trial_is_queued_after_an_interrupt_and_not_after_an_erro
     queued = ["WAITING"] if error is KeyboardInterrupt else []
     assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", *queued]
     assert {t.index for t in opt.trials[2:]} == {opt.trials[2].index}
+
+
+def n_known_failures(opt: bo.Optimizer) -> int:
+    """The number of failures that the search has learnt."""
+    return opt._core.update().history.n_failed
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_search_does_not_learn_from_an_interrupt_that_a_point_fails(
+    stored: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    opt = bo.Optimizer(SPACE, storage=path if stored else None, **OPTIONS)
+
+    def f(params: dict[str, Any]) -> float:
+        if len(opt.trials) in (3, 5):
+            raise {3: KeyboardInterrupt, 5: BoomError}[len(opt.trials)]("too hot")
+        return bowl(params)
+
+    for _ in range(2):
+        with pytest.raises((KeyboardInterrupt, BoomError)):
+            bo.minimize(f, opt, 9)
+    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", "COMPLETE", "FAIL"]
+    assert n_known_failures(opt) == 1  # that of the function
+    if stored:
+        assert n_known_failures(bo.Optimizer.open(path)) == 1
+        assert main(["show", str(path)]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["failed"], shown["lost"]) == (1, 1)
+    opt.tell(2, 0.5, replace=True)  # it had a value after all
+    assert opt._core.update().history.n_complete == 4
 
 
 def test_an_interrupt_comes_through_where_the_point_does_not_belong_to_the_space_any_more(

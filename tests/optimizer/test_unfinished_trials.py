@@ -31,6 +31,18 @@ def test_a_lost_trial_may_be_queued_again(path: Path) -> None:
     assert (again.id, again.params) == (1, trial.params)
 
 
+@pytest.mark.parametrize("enqueue", [True, False])
+def test_a_lost_trial_is_no_evidence_that_its_point_fails_if_the_point_is_queued_again(
+    enqueue: bool, path: Path
+) -> None:
+    opt = optimizer(path, seed=0)
+    opt.tell(opt.ask(), 1.0)
+    opt.ask()
+    opt.recover(enqueue=enqueue)
+    for one in (opt, bo.Optimizer.open(path)):
+        assert one._core.update().history.n_failed == (0 if enqueue else 1)
+
+
 def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
     opt = optimizer(path, seed=0)
     kept, lost = opt.ask(2)

@@ -100,7 +100,7 @@ def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqu
         file: the log.
         numbers: numbers of the trials.
         older_than: seconds since the ask of a trial, or since its last heartbeat.
-        enqueue: whether the points of these trials are queued.
+        enqueue: whether the points of these trials are queued; the search then does not learn that they failed.
 
     Returns:
         The trials that failed.
@@ -111,7 +111,8 @@ def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqu
         now = utc_now()
         silent = [e for e in _running_among(file, numbers) if e.silence(now) >= older_than]
         first = writer.next_place()
-        lost = [entry.finished(Outcome(), place, now) for place, entry in enumerate(silent, start=first)]
+        outcome = Outcome(is_lost=enqueue)
+        lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, start=first)]
         _, n_trials = file.entry(numbers[0])
         again = [entry.repeated(number, now) for number, entry in enumerate(silent, n_trials)] if enqueue else []
         writer.put([*lost, *again])
