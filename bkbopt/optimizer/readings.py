@@ -325,6 +325,15 @@ class Readings(Trust):
         """
         return self._core.followed("noise_std").trained().objectives[0].noise_std
 
+    @property
+    @locked
+    def clipping_level(self) -> float:
+        """The value to which worse ones are clipped before they are modelled, user's units; infinite if there is none.
+
+        Predictions are never much worse than it. Raises `NotReadyError` before the first value.
+        """
+        return self._core.followed("clipping_level").trained().objectives[0].clipping_level
+
     @locked
     def useful_workers(self, limit: int = 64) -> int:
         """Number of trials, at most `limit`, that it is useful to have running now, including those that are running.

@@ -15,8 +15,9 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
 from bkbopt.plots.readings import Told, correlation, drawable, left_out, predicted, told
-from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
+from bkbopt.plots.style import BLUE, GREY, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
+from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +48,10 @@ def posterior_slice(
     the less a point says about the slice below it: its opacity is the prior correlation with its projection on the
     slice, times a factor that is small where their posterior means differ by more than the noise and the band; see
     `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values
-    are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them, and those
-    off the slice beyond three times the range of band and values on it are at the edge. Infeasible trials are crosses,
-    and the background is hatched where the constraints hold with a probability below one half.
+    are drawn as told, with their noise; those off the slice beyond three times the range of band and values on it are
+    at the edge. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
+    which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
+    the background is hatched where the constraints hold with a probability below one half.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -96,6 +98,7 @@ def posterior_slice(
     draw_range(ax, dimension, probabilities(opt, X))
     heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
     _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
+    _draw_clipping(ax, opt, heights)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if at is None and _is_visible(best.params, dimension):
@@ -121,7 +124,8 @@ def posterior_contour(
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
     Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. There is no
-    colour where one of the two parameters is inactive because of the value of the other.
+    colour where one of the two parameters is inactive because of the value of the other. Where values are worse than
+    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level.
 
     Args:
         opt: an optimizer with at least one value.
@@ -309,6 +313,13 @@ def _heights(
     if (heights != y)[~out].any():
         return heights, ", far ones at the edge"
     return heights, ", outliers at the edge" if out.any() else ""
+
+
+def _draw_clipping(ax: "Axes", opt: Optimizer, heights: np.ndarray) -> None:
+    """Draw the level to which worse values are clipped before they are modelled, if some are drawn beyond it."""
+    level, sign = opt.clipping_level, sign_of(opt.direction)
+    if bool((sign * heights < sign * level).any()):
+        ax.axhline(level, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5, label="worse values clipped here")
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

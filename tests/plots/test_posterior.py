@@ -96,6 +96,34 @@ def test_values_far_off_the_slice_do_not_flatten_the_band() -> None:
     assert "values told, far ones at the edge (fainter: off this slice)" in labels
 
 
+def steep(x: float) -> float:
+    return float(np.exp(6.0 * abs(x - 0.3)))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_slice_shows_to_which_level_the_values_beyond_its_band_are_clipped(sign: float) -> None:
+    direction = "minimize" if sign > 0.0 else "maximize"
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction=direction, seed=0)
+    xs = [*np.linspace(0.2, 0.4, 30), 0.6, 0.8, 1.0]
+    opt.tell([{"x": float(x)} for x in xs], [sign * steep(x) for x in xs])
+    ax = plots.posterior_slice(opt)
+    (line,) = (line for line in ax.get_lines() if line.get_label() == "worse values clipped here")
+    level = float(np.asarray(line.get_ydata())[0])
+    assert level == opt.clipping_level
+    assert steep(0.4) < sign * level < steep(1.0)
+    assert sign * opt.predict({"x": 1.0})[0][0] == pytest.approx(sign * level, rel=0.2)  # and not 66
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert "worse values clipped here" in labels
+
+
+def test_a_slice_without_clipped_values_has_no_level_of_clipping() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"x": x / 10} for x in range(11)], [x / 10 for x in range(11)])
+    ax = plots.posterior_slice(opt)
+    assert np.isfinite(opt.clipping_level)
+    assert [line.get_label() for line in ax.get_lines()] == ["posterior mean"]
+
+
 @pytest.mark.parametrize(("n", "size"), [(20, 16.0), (200, 8.0), (1000, 4.0)])
 def test_many_points_are_drawn_smaller_so_that_the_band_shows(n: int, size: float) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=bo.BKB(bo.kernels.rbf(1), 0.1), fit=False, seed=0)

@@ -15,6 +15,7 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 
 import copy
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -230,6 +231,11 @@ class Quantity:
         """Standard deviation of the noise, user's units; for warped values at the best posterior mean."""
         best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
+
+    @property
+    def clipping_level(self) -> float:
+        """The value to which worse ones are clipped, user's units; infinite if there is none."""
+        return self.scaler.bounded(-self.scaler.sign * math.inf)
 
     def context(self, n_arms: int | None, pending: Tensor, arms: RowSource | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` and the `arms (A, d)` of a pool."""
