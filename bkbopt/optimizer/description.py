@@ -148,8 +148,8 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     more: dict[str, Any] = {}
     if pool.id_column is None and text["id_column"] is not None:
         more["id_column"] = text["id_column"]
-    if pool.columns is None and hasattr(pool.arms, "iloc") and set(known.names) < set(map(str, pool.arms.columns)):
-        more["columns"] = known.names  # of the whole data frame, of which the log has these
+    if pool.columns is None and hasattr(pool.arms, "iloc") and set(known.names) <= set(map(str, pool.arms.columns)):
+        more["columns"] = known.names  # of the whole data frame, of which the log has these, in its own order
     pool = replace(pool, **more) if more else pool
     encoded = encoded_pool(pool, scale=scale, has_kernel=True, kept=known.choice_names)
     if encoded.names != known.names:

@@ -130,6 +130,20 @@ class Part:
                 open_entries &= self.table[:, j] == point[name]
         return torch.nonzero(open_entries)[:, 0]
 
+    def in_order(self, names: Sequence[str]) -> "Part":
+        """The same part, with its columns in the order in which `names` has them; unchanged if not all are there."""
+        at = [self.names.index(name) for name in names if name in self.names]
+        if len(at) < len(self.names) or at == sorted(at):
+            return self
+        columns = Columns(
+            tuple(self.names[j] for j in at),
+            tuple(self.columns.kinds[j] for j in at),
+            self.columns.low[at],
+            self.columns.width[at],
+            {i: self.columns.choices[j] for i, j in enumerate(at) if j in self.columns.choices},
+        )
+        return replace(self, columns=columns, table=self.table[:, at])
+
     def recoded(self, choices: Mapping[int, Sequence[Any]]) -> "Part":
         """The same part, with the `choices` of an earlier one numbered before its own; none is doubtful then."""
         table, every = self.table.clone(), dict(self.columns.choices)

@@ -210,6 +210,8 @@ class EncodedPool(Arms):
         if self.pool.columns is not None:
             arms = selected(arms, self.pool.columns, id_column)
         known = None if like is None else like.columns
+        if known is not None and hasattr(arms, "columns"):
+            arms = _in_order(arms, known.names, id_column)
         columns, table = read_table(arms, known, id_column, scale=self.scale, kept=kept)
         doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
         if doubtful:
@@ -334,6 +336,13 @@ class EncodedPool(Arms):
                 f"{where}: expected an object that is or was in the pool, got {value!r}; add it with set_pool."
             )
         return float(number)
+
+
+def _in_order(frame: Any, names: Sequence[str], id_column: str | None) -> Any:
+    """A data frame with its columns in the order of `names`; unchanged if it has others."""
+    given = [str(column) for column in frame.columns]
+    wanted = [*names, *([] if id_column is None else [id_column])]
+    return frame.iloc[:, [given.index(name) for name in wanted]] if sorted(given) == sorted(wanted) else frame
 
 
 def _key(arm: object) -> object:

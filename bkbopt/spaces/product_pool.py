@@ -347,6 +347,7 @@ def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns
     """The parts in the encoding of an earlier pool; new choices follow the old ones."""
     known = like.columns
     assert known is not None
+    parts = [part.in_order(known.names) for part in parts]
     own = _joined(parts, scale=False)
     if own.names != known.names or set(own.choices) != set(known.choices):
         raise ArgumentError(f"pool: expected parts with the columns of the first pool, {known.names}, got {own.names}.")

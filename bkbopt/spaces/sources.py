@@ -48,10 +48,16 @@ def is_stored(arms: Any) -> bool:
     return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
-def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = (), kept: Collection[str] = ()) -> Parts:
+def parts_of(
+    pool: "Pool",
+    known: Sequence[StoredPart | RemotePart] = (),
+    kept: Collection[str] = (),
+    order: Sequence[str] = (),
+) -> Parts:
     """The parts of a pool for which `is_stored` holds; those among the `known` ones are not read again.
 
-    The values of columns that are `kept` as choices may all be different.
+    The values of columns that are `kept` as choices may all be different. Columns that have the names of an earlier
+    pool's have their `order`, too.
 
     Raises:
         MissingPackageError: pyarrow is needed, and not installed.
@@ -64,7 +70,7 @@ def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = (), kept: 
     columns = None if pool.columns is None else tuple(pool.columns)
     read = _read if pool.client is None else functools.partial(_remote, pool.client)
     folder = None if pool.folder is None else os.fspath(pool.folder)
-    wanted = Wanted(columns, pool.id_column, folder, frozenset(kept))
+    wanted = Wanted(columns, pool.id_column, folder, frozenset(kept), tuple(order))
     by_source = {part.source: part for part in known}
     parts: list[StoredPart | RemotePart] = []
     for one in given:

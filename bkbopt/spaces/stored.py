@@ -80,7 +80,8 @@ def _encoded(pool: Pool, scale: bool, has_kernel: bool, like: Arms | None, kept:
     with bars(pool.show_progress_bar):
         if isinstance(like, StoredPool):
             return like.replaced(pool)
-        return StoredPool.of(parts_of(pool, kept=kept), pool, scale, None if like is None else like.columns)
+        parts = parts_of(pool, kept=kept, order=() if like is None else like.names)
+        return StoredPool.of(parts, pool, scale, None if like is None else like.columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +129,7 @@ class StoredPool(Arms):
 
     def replaced(self, pool: Pool) -> "StoredPool":
         """See `Arms`."""
-        parts = parts_of(pool, self.pool.arms, self.columns.choice_names)
+        parts = parts_of(pool, self.pool.arms, self.columns.choice_names, self.names)
         return StoredPool.of(parts, pool, self.scale, self.columns)
 
     def with_columns(self, columns: Columns) -> "StoredPool":

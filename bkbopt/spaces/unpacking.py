@@ -48,12 +48,14 @@ class Wanted:
         id_column: the column that names the rows, or None.
         folder: for the unpacked rows; None for the system's.
         kept: columns that were choices in an earlier pool, so that they do not name rows.
+        order: columns of an earlier pool, whose order features of the same names have; empty if there is none.
     """
 
     columns: tuple[str, ...] | None = None
     id_column: str | None = None
     folder: str | None = None
     kept: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
 
     def among(self, names: Sequence[str], index: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """The features among the names of all columns, and all columns to read: the features and `id_column`.
@@ -74,7 +76,7 @@ class Wanted:
             raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
         if not features:
             raise no_columns()
-        return features, read
+        return (list(self.order) if sorted(features) == sorted(self.order) else features), read
 
 
 def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | None:

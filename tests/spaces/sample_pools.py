@@ -69,7 +69,6 @@ BAD_REPLACEMENTS: dict[str, Any] = {
     "empty": TABLE.iloc[:0],
     "fewer columns": TABLE[["dose", "steps"]],
     "other names": TABLE.rename(columns={"dose": "Dose"}),
-    "other order": TABLE[["steps", "dose", "solvent", "dry"]],
     "numbers now words": TABLE.assign(dose="much"),
     "words now numbers": TABLE.assign(solvent=1.0),
     "array": ARMS,
