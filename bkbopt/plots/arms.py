@@ -108,15 +108,16 @@ def _draw_bounds(
 
 def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
     """Draw rings around the evaluated arms and a star on the recommended one."""
-    ax.scatter(
-        across[evaluated],
-        up[evaluated],
-        s=_size(len(across)) + 14.0,
-        facecolors="none",
-        edgecolors="black",
-        linewidth=0.8,
-        label=f"evaluated ({len(evaluated)})",
-    )
+    if evaluated:
+        ax.scatter(
+            across[evaluated],
+            up[evaluated],
+            s=_size(len(across)) + 14.0,
+            facecolors="none",
+            edgecolors="black",
+            linewidth=0.8,
+            label=f"evaluated ({len(evaluated)})",
+        )
     best = opt.recommend().index
     if best is not None:
         star: Any = {"marker": "*", "s": 240, "color": ORANGE, "edgecolor": "black", "zorder": 5}

@@ -279,7 +279,7 @@ def _draw_trials(
     feasible = np.array([data.trials[row].is_feasible for row in seen.rows], dtype=np.bool_)
     kinds = ((feasible, "o", s, f"values told{far}"), (~feasible, "X", 2.0 * s, "infeasible"))
     for chosen, marker, size, label in kinds:
-        if marker == "X" and not chosen.any():
+        if not chosen.any():
             continue
         near = seen.near[chosen]
         ax.scatter(
@@ -335,7 +335,8 @@ def _draw_inducing(ax: "Axes", seen: _Seen) -> None:
         linewidth=2,
         zorder=2,
     )
-    ax.scatter([], [], marker="|", s=120, color=ORANGE, linewidth=2, label="inducing points")
+    if len(place):
+        ax.scatter([], [], marker="|", s=120, color=ORANGE, linewidth=2, label="inducing points")
 
 
 def _draw_inducing_2d(ax: "Axes", seen: _Seen) -> None:
@@ -344,7 +345,8 @@ def _draw_inducing_2d(ax: "Axes", seen: _Seen) -> None:
     for colour, width in (("black", 2.8), (ORANGE, 1.6)):
         shades = _shades(colour, seen.near)
         ax.scatter(x, y, s=70, facecolors="none", edgecolors=shades, linewidth=width, clip_on=False, zorder=3)
-    ax.scatter([], [], s=70, facecolors="none", edgecolors=ORANGE, linewidth=1.6, label="inducing points")
+    if len(x):
+        ax.scatter([], [], s=70, facecolors="none", edgecolors=ORANGE, linewidth=1.6, label="inducing points")
 
 
 def _draw_star(ax: "Axes", x: np.ndarray, y: np.ndarray) -> None:

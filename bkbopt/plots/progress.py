@@ -46,7 +46,8 @@ def draw_progress(
     size = float(np.clip(400.0 / len(t), 2.0, 6.0))
     far = "" if bool((shown == data.y).all()) else ", far ones at the edge"
     look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
-    ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
+    if feasible.any():
+        ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
     if not feasible.all():
         ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
     if out.any():

@@ -341,7 +341,7 @@ def _draw(
         linewidth=1.4 if dashed else 2.0,
         marker=series.marker if t is not None or n == 1 else None,  # a line through one value cannot be seen
         markersize=5,
-        label=label,
+        label=label if np.isfinite(middle).any() else None,
         **steps,
     )
     if len(rows) > 1:
