@@ -75,7 +75,7 @@ def recommendation(
         x, point, index = choice.x, choice.point, choice.index
     else:
         x, point, index = recommended(designer, posteriors, belongs)
-        note_lone_value(objective, x)
+        note_lone_value(designer, objective, x)
     mean, std = objective.predict(x[None])
     (feasible,) = _feasibilities(designer, x[None])
     return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)

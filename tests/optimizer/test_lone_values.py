@@ -11,11 +11,6 @@ from bkbopt.optimizer import lone_values
 LOGGER = "bkbopt.optimizer.lone_values"
 
 
-@pytest.fixture(autouse=True)
-def _nothing_noted() -> None:
-    lone_values._warn.cache_clear()
-
-
 def a_bowl(n: int, wrong: float = 0.0, surrogate: str = "bkb") -> bo.Optimizer:
     """An optimizer with `n` values of a noisy bowl, and -`wrong` added to the one at x = 0.9."""
     rng, opt = np.random.default_rng(0), bo.Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, seed=0)
@@ -40,6 +35,16 @@ def test_a_single_value_far_better_than_expected_is_noted_once(
     (text,) = warnings(caplog)
     assert "rests on a single value, -2.6" in text
     assert opt.residuals()[0].score > lone_values.FAR
+
+
+def test_each_optimizer_notes_a_point_once_also_where_more_is_known_later(caplog: pytest.LogCaptureFixture) -> None:
+    first, second = a_bowl(30, wrong=3.0), a_bowl(30, wrong=3.0)
+    with caplog.at_level(logging.WARNING):
+        for opt, more in ((first, 0.5), (first, 0.6), (second, 0.5)):
+            opt.recommend()
+            opt.tell({"x": more}, (more - 0.3) ** 2)
+            opt.recommend()
+    assert len(warnings(caplog)) == 2
 
 
 def test_a_value_that_was_measured_again_is_not(caplog: pytest.LogCaptureFixture) -> None:
