@@ -23,6 +23,7 @@ _MAX_GRID = 2**50
 _MAX_LOG_INT = 2**48
 _MAX_WHOLE = 2**53  # doubles represent all whole numbers up to here
 _GRID_TOLERANCE = 1e-8  # in steps; what Optuna allows
+_ROUNDED = 1e-12  # relative to bounds and to the range: by less a bound is off after a logarithm and back, or a sum
 
 
 class _Number(ParameterBase):
@@ -129,7 +130,9 @@ class Float(_Number):
         if not math.isfinite(number):
             return None
         if self.step is None:
-            return number if self.low <= number <= self.high else None
+            bound = min(max(number, self.low), self.high)
+            size = abs(bound) if self.log else max(abs(self.low), abs(self.high))
+            return bound if abs(number - bound) <= _ROUNDED * min(size, self.high - self.low) else None
         nearest = round((number - self.low) / self.step)
         # Far from zero the sum low + k step, done in doubles, is off by more than the tolerance.
         slack = max(_GRID_TOLERANCE * self.step, 4 * self._ulp)

@@ -227,6 +227,22 @@ def test_values_near_the_grid_are_on_it_and_others_are_not():
         space.encode([{"p": 0.3 + 1e-8}])
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value", "expected"),
+    [
+        (Float(0.0, 0.3), 0.1 + 0.2, 0.3),
+        (Float(0.0, 0.3), -1e-17, 0.0),
+        (Float(1e-5, 0.1, log=True), math.exp(math.log(0.1)), 0.1),
+        (Float(0.0, 0.3), 0.3 + 1e-10, None),
+        (Float(0.0, 0.1), np.float32(0.1), None),  # 1.5e-9 above
+        (Float(1e-9, 1.0, log=True), 0.99e-9, None),
+        (Float(1e6, 1e6 + 0.01), 1e6 + 0.02, None),
+    ],
+)
+def test_a_bound_that_was_rounded_on_the_way_is_the_bound(parameter, value, expected):
+    assert parameter.locate(value) == expected
+
+
 def test_steps_far_from_zero_accept_sums_done_in_doubles():
     low, step = 1e9 + 0.1, 1e-2
     space = Space.parse({"p": Float(low, low + 10.001, step=step)})
