@@ -200,6 +200,8 @@ def as_directions(direction: str, directions: Sequence[str] | None) -> tuple[str
         return (check_choice("direction", direction, allowed),)
     if isinstance(directions, str) or not isinstance(directions, Sequence) or not directions:
         raise ArgumentTypeError(f"directions: expected a list of directions, one per objective, got {directions!r}.")
+    if direction != "minimize":
+        raise ArgumentError(f"direction: expected none beside directions={directions!r}, got {direction!r}; drop one.")
     return tuple(check_choice("directions", one, allowed) for one in directions)
 
 

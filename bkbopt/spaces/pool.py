@@ -37,7 +37,7 @@ from bkbopt.spaces.tables import (
     read_table,
     selected,
 )
-from bkbopt.spaces.values import as_python, is_hashable, label_key, rows_by_label
+from bkbopt.spaces.values import as_python, is_hashable, is_real, label_key, rows_by_label
 
 __all__ = ["EncodedPool", "Pool", "as_pool"]
 
@@ -195,6 +195,8 @@ class EncodedPool(Arms):
         if of_objects and not self.has_kernel:
             dicts = all(isinstance(arm, Mapping) for arm in arms)
             advice = "since these are dicts, pandas.DataFrame(rows)" if dicts else "for choices, the space {name: list}"
+            if all(map(is_real, arms)):
+                advice = "since these are numbers, [[v] for v in numbers], a pool with one column"
             raise ArgumentTypeError(
                 "pool: expected rows of numbers, got a list of other objects and no kernel for them; pass "
                 f"surrogate=bo.BKB(kernel=k, noise=...) with k(list_a, list_b) -> matrix, or, {advice}."

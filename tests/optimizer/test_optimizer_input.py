@@ -40,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "deterministic": {"deterministic": "no"},
     "perturbations": {"perturbations": None},
     "directions empty": {"directions": []},
+    "directions and another direction": {"directions": ["minimize", "minimize"], "direction": "maximize"},
     "directions string": {"directions": "minimize"},
     "directions unknown": {"directions": ["minimize", "up"]},
     "constraints string": {"constraints": "g"},

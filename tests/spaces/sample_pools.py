@@ -59,6 +59,7 @@ BAD_POOLS: dict[str, tuple[Any, str]] = {
     "complex": (ARMS.astype(complex), "real numbers"),
     "ragged": ([[1.0, 2.0], [3.0]], "pool"),
     "words without a kernel": (WORDS, "kernel"),
+    "numbers without a kernel": ([20, 40.5, 60], r"since these are numbers, \[\[v\] for v in numbers\]"),
     "range that overflows": (np.array([[-1e308], [1e308]]), "overflows"),
 }
 

@@ -246,7 +246,8 @@ def test_bad_pool_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(BAD_POOLS.keys() - {"ragged", "words without a kernel", "range that overflows"})
+    "name",
+    sorted(BAD_POOLS.keys() - {"ragged", "words without a kernel", "numbers without a kernel", "range that overflows"}),
 )
 def test_bad_arms_are_refused_when_the_pool_is_made(name: str) -> None:
     arms, message = BAD_POOLS[name]
