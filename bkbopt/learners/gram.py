@@ -145,9 +145,8 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
         length = check_number("lengthscale", lengthscale, 0.0, what, strict=True)
         return GaussianGram(np.full(d, math.sqrt(2.0) * length), 1.0, rbf(d, length))
     if isinstance(kernel, ARDKernel):
-        columns = len(kernel.log_lengthscale) + len(kernel.categorical)
-        if columns != d:
-            raise ArgumentError(f"kernel: expected one for {d} features, got one for {columns}.")
-        if kernel.form == "rbf" and not kernel.categorical:
+        if kernel.dim != d:
+            raise ArgumentError(f"kernel: expected one for {d} features, got one for {kernel.dim}.")
+        if kernel.form == "rbf" and not (kernel.categorical or kernel.inactive):
             return GaussianGram(math.sqrt(2.0) * kernel.lengthscale.cpu().numpy(), float(kernel.outputscale), kernel)
     return ForeignGram(as_kernel(kernel))

@@ -1,12 +1,14 @@
 """Kernel matrices of numpy arrays against the package's kernels."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
-from bkbopt.kernels import matern52, rbf
+from bkbopt.kernels import ARDKernel, matern52, rbf
 from bkbopt.learners import KONS
 from bkbopt.learners.gram import GramKernel, as_gram
 
@@ -78,3 +80,12 @@ def test_kernel_with_a_negative_variance_is_refused_by_learners_of_labels_too() 
     with pytest.raises(KernelError, match=r"^kernel: expected a positive semi-definite kernel, got k\(x, x\) = -"):
         model.fit([[1.0], [2.0]], [0, 1])
     assert not hasattr(model, "n_rounds_")
+
+
+@pytest.mark.parametrize("form", [rbf, matern52])
+def test_inactive_columns_of_a_kernel_change_nothing(form: Callable[..., ARDKernel]) -> None:
+    without = as_gram(form(2, 0.5), "scale", 2)(A[:, 1:], B[:, 1:])
+    kernel = form(3, 0.5, inactive=[0])
+    np.testing.assert_allclose(as_gram(kernel, "scale", 3)(A, B), without, rtol=1e-12)
+    with pytest.raises(ArgumentError, match="expected one for 2 features, got one for 3"):
+        as_gram(kernel, "scale", 2)

@@ -36,6 +36,11 @@ def test_constant_columns_change_no_suggestion(surrogate: str) -> None:
     assert search(with_column(with_column(few, 3, 0.0), 1, -1e9), 40, surrogate=surrogate) == plain
 
 
+@pytest.mark.parametrize("surrogate", ["krr", "prosnkons", "forks", "nogd"])
+def test_constant_columns_change_no_suggestion_of_a_learner(surrogate: str) -> None:
+    assert search(with_column(X[:, :2], 1, 7.3), 20, surrogate=surrogate) == search(X[:, :2], 20, surrogate=surrogate)
+
+
 def test_a_constant_choice_changes_no_suggestion() -> None:
     frame = pd.DataFrame(X, columns=list("abcde"))
     frame["solvent"] = np.where(X[:, 4] > 0.5, "water", "oil")

@@ -63,8 +63,11 @@ class QuadratureFourier(ZeroResidual):
         Raises:
             ArgumentError: another kernel, an order below one, or more features than `max_size` (none are computed).
         """
-        if not isinstance(kernel, ARDKernel) or kernel.form != "rbf" or kernel.categorical:
-            raise ArgumentError("kernel: expected a Gaussian ARDKernel (bkbopt.kernels.rbf) with numeric columns only.")
+        if not isinstance(kernel, ARDKernel) or kernel.form != "rbf" or kernel.categorical or kernel.inactive:
+            raise ArgumentError(
+                "kernel: expected a Gaussian ARDKernel (bkbopt.kernels.rbf) with numeric columns only, none of them "
+                "inactive."
+            )
         m, d = check_count("order", order), len(kernel.log_lengthscale)
         if m**d > max_size:
             raise ArgumentError(

@@ -58,8 +58,9 @@ def test_short_lengthscales_take_many_nodes(order: int) -> None:
 
 
 def test_kernels_without_quadrature_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"^kernel: expected a Gaussian"):
-        QuadratureFourier.from_kernel(matern52(1), 4)
+    for kernel in (matern52(1), rbf(2, inactive=[1])):
+        with pytest.raises(ArgumentError, match=r"^kernel: expected a Gaussian"):
+            QuadratureFourier.from_kernel(kernel, 4)
     with pytest.raises(
         ArgumentError, match=r"^order: expected at most 10000 features, but order 12 in 6 dimensions gives"
     ):
