@@ -255,7 +255,7 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
     kernel = own["kernel"]
     if kernel is not None:
         theta = torch.tensor(kernel["theta"], dtype=torch.float64)
-        n, categorical = kernel["sizes"] if kernel["form"] is not None else (len(theta) - 1, ())
+        n, categorical, *_ = kernel["sizes"] if kernel["form"] is not None else (len(theta) - 1, ())
         if theta.shape != (n + len(categorical) + 1,) or not bool((theta.abs() <= LARGEST_LOG).all()):
             raise ValueError("a kernel with invalid hyper-parameters")
         kernel = {**kernel, "theta": theta}

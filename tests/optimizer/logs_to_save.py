@@ -72,6 +72,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "box thompson": (BOX, {"acquisition": "thompson", "surrogate": "exact"}),
     "box with known noise": (BOX, {"surrogate": bo.BKB(noise=0.3)}),
     "box with own kernel": (BOX, {"surrogate": bo.BKB(rbf(2, 0.7, 3.0))}),
+    "box with an inactive column": (BOX, {"surrogate": bo.BKB(rbf(2, 0.7, inactive=[1]))}),
     "mixed logei": (MIXED, {"acquisition": "logei", "surrogate": "exact"}),
     "grid thompson": (GRID, {"acquisition": "thompson"}),
     "pool thompson": (POOL, {"acquisition": "thompson", "duplicates": "avoid"}),
