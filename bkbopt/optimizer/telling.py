@@ -365,7 +365,7 @@ def _known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]
 
 
 def _has_bool(given: Any) -> bool:
-    return any(map(_has_bool, given)) if isinstance(given, list) else isinstance(given, bool)
+    return any(map(_has_bool, given)) if isinstance(given, list) else isinstance(given, bool | np.bool_)
 
 
 def _plain(given: Any) -> Any:

@@ -309,7 +309,8 @@ class EncodedPool(Arms):
         yield self.table.numpy()
 
     def _is_constant(self) -> Iterable[bool]:
-        return [bool(value) for value in self.table.amin(0) == self.table.amax(0)]
+        constant: list[bool] = (self.table.amin(0) == self.table.amax(0)).tolist()
+        return constant
 
     @cached_property
     def may_have_twins(self) -> bool:

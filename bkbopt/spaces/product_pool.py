@@ -195,8 +195,7 @@ class ProductPool(Arms):
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def _is_constant(self) -> Iterable[bool]:
-        tables = (part.table for part in self.parts)
-        return [bool(value) for table in tables for value in table.amin(0) == table.amax(0)]
+        return torch.cat([part.table.amin(0) == part.table.amax(0) for part in self.parts]).tolist()
 
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """See `Arms`; of products that are listed."""

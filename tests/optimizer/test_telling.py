@@ -205,6 +205,13 @@ def test_a_truth_value_is_no_value_of_several_objectives(invalid: str) -> None:
     assert opt.trials[0].state == "RUNNING"
 
 
+@pytest.mark.parametrize("truth", [True, np.bool_(True)])
+def test_a_truth_value_is_no_value_of_a_constraint(truth: object) -> None:
+    opt = optimizer(constraints=["heat"])
+    with pytest.raises(ArgumentTypeError, match=r"constraints\['heat'\]: expected real numbers, got bool among them"):
+        opt.tell(opt.ask(), 1.0, constraints={"heat": truth})
+
+
 def test_messages_name_the_argument_that_was_given() -> None:
     opt, pool = bo.Optimizer({"x": (0.0, 1.0)}, seed=0), bo.Optimizer([[0.0], [1.0]], seed=0)
     for call, words in (

@@ -289,7 +289,9 @@ class History:
     def constant(self) -> tuple[int, ...]:
         """Columns in which all arms of a pool and all finished trials have the same value."""
         pool = self.problem.pool
-        return () if pool is None else tuple(j for j, name in enumerate(pool.names) if name in self._constant)
+        if pool is None or not self._constant:
+            return ()
+        return tuple(j for j, name in enumerate(pool.names) if name in self._constant)
 
     @property
     def n_codes(self) -> Mapping[int, int]:
