@@ -130,7 +130,8 @@ class Entry:
             stds=outcome.stds,
             told_at=now,
         )
-        return replace(self, trial=trial, place=place, seen_at=now if outcome.is_lost else self.seen_at)
+        seen_at = None if self.is_lost else self.seen_at
+        return replace(self, trial=trial, place=place, seen_at=now if outcome.is_lost else seen_at)
 
     @property
     def is_lost(self) -> bool:
@@ -146,7 +147,7 @@ class Entry:
     @property
     def outcome(self) -> Outcome:
         """The outcome of a finished trial."""
-        return Outcome(self.trial.values, self.trial.constraints, self.trial.stds)
+        return Outcome(self.trial.values, self.trial.constraints, self.trial.stds, self.is_lost)
 
     def repeated(self, number: int, now: datetime) -> "Entry":
         """A new queued trial at the same point."""

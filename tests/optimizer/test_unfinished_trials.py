@@ -43,6 +43,15 @@ def test_a_lost_trial_is_no_evidence_that_its_point_fails_if_the_point_is_queued
         assert one._core.update().history.n_failed == (0 if enqueue else 1)
 
 
+def test_a_lost_trial_may_turn_out_to_have_failed(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trial = opt.ask()
+    opt.recover(enqueue=True)
+    opt.tell(trial, float("nan"), invalid="fail", replace=True)
+    for one in (opt, bo.Optimizer.open(path)):
+        assert one._core.update().history.n_failed == 1
+
+
 def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
     opt = optimizer(path, seed=0)
     kept, lost = opt.ask(2)
