@@ -16,6 +16,13 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "labels may be fitted without noise",
+        "search/quantities/fitting.py",
+        "else replace(data, least_noise=_least_noise(y, len(data.U)))",
+        "else data",
+        ("search/quantities/test_fitting.py",),
+    ),
+    Fault(
         "scores under constraints are kept when there are new values",
         "search/candidates/listed.py",
         "if self._in_batch is None or self._in_batch[0] != key:",

@@ -204,7 +204,7 @@ class TrialLog:
         new = [entry.trial.id for entry in coming if entry.trial.id >= len(self.entries)]
         finished = sorted((e for e in coming if e.place is not None), key=lambda entry: entry.place or 0)
         places = [entry.place for entry in finished]
-        if new != list(range(len(self), len(self) + len(new))) or len(set(map(_id, changed))) < len(changed):
+        if new != list(range(len(self), len(self) + len(new))) or len({e.trial.id for e in changed}) < len(changed):
             raise ValueError(f"new trials {new} after {len(self)} trials")
         if places != list(range(len(self.order), len(self.order) + len(places))):
             raise ValueError(f"places {places} after {len(self.order)} finished trials")
@@ -334,10 +334,6 @@ class TrialLog:
             if name.startswith(("value", "std", "constraints_")):
                 columns[name] = [nan if cell is None else cell for cell in cells]
         return pandas.DataFrame(columns)
-
-
-def _id(entry: Entry) -> int:
-    return entry.trial.id
 
 
 def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:

@@ -198,7 +198,7 @@ class LogPosterior:
         """The smallest and the largest value of each variable."""
         n = 0 if self._fittable is None else len(self._fittable.theta)
         # exp(+-7) is a lengthscale of 1/1000 or 1000 times the unit cube, beyond which the kernel hardly changes.
-        low, high = self.settings.noise_bounds
+        low, high = max(self.settings.noise_bounds[0], self.data.least_noise), self.settings.noise_bounds[1]
         return [(-7.0, 7.0)] * n + [(math.log(low), math.log(high))] * self.fit_noise
 
     def variables(self) -> np.ndarray:
@@ -277,7 +277,7 @@ def fit_from(
     from scipy.optimize import OptimizeResult, minimize
 
     settings = settings or FitSettings()
-    low, high = settings.noise_bounds
+    low, high = max(settings.noise_bounds[0], data.least_noise), settings.noise_bounds[1]
     start = min(max(noise, low), high) if fit_noise else noise
     target = LogPosterior(data, kernel, start, fit_noise, settings.mean_precision if with_mean else None, settings)
 

@@ -46,6 +46,7 @@ class FitData:
         repeats: number of evaluations of each unique point after the first, (u,).
         known: noise variances of `ybar` that are known, (u,), y squared, and 0 for the others; None if all are unknown.
             Points with known variances have the count 1 and no repeats.
+        least_noise: smallest noise variance that a fit may find, y squared.
     """
 
     U: Tensor
@@ -54,6 +55,7 @@ class FitData:
     within: float
     repeats: Tensor
     known: Tensor | None = None
+    least_noise: float = 0.0
 
     @classmethod
     def of(cls, obs: "Observations | FitData") -> "FitData":
@@ -125,7 +127,7 @@ class FitData:
         repeats = self.repeats[rows]
         within = self.within * float(repeats.sum()) / max(self.n_repeats, 1.0)
         known = None if self.known is None else self.known[rows]
-        return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats, known)
+        return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats, known, self.least_noise)
 
 
 def _far_apart(U: Tensor, k: int) -> list[int]:

@@ -46,7 +46,9 @@ AT_RANDOM = 1.0
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
 WEIGHTS = (1e-12, 1e6)
-
+#: Values are of few kinds if there are at most MOST_KINDS, for each of which there are OF_EACH points or more. Largest
+#: least noise variance of such values, standardised units squared; see docs/design/fits.md.
+MOST_KINDS, OF_EACH, LARGEST_LEAST = 10, 5, 0.1
 #: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
 #: are so many more precise ones. Fewer say little about their range.
 DROWNED, PRECISE = 3.0, 8
@@ -175,17 +177,16 @@ class Fitter:
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
         start: tuple[Kernel, float] = self._first_kernel(X, categorical, constant), noise
-        data: Observations | FitData
         if fit_noise and bool(known.any()):
             data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
         else:
-            data = self._observed(scaler, X, y, std, noise)
+            data = self._fit_data(scaler, X, y, std, noise)
         kernel, noise = self._with_structure(data, *start, fit_noise, rng)
         unknown = noise_is_fitted or (self.options.deterministic and bool(counts.all()))
         may_warp = self.winsorised and unknown and len(y) >= FEWEST and self._is_default(start[0])
         if may_warp and is_better_warped(X, y, scaler, (kernel, noise), start, fit_noise):
             scaler = scaler.warped(y)
-            kernel, noise = self._with_structure(self._observed(scaler, X, y, std, noise), *start, fit_noise, rng)
+            kernel, noise = self._with_structure(self._fit_data(scaler, X, y, std, noise), *start, fit_noise, rng)
         scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
         observations = self._observed(scaler, X, y, std, noise)
         is_constant = self.is_limit and gain_over_constant(observations, kernel, noise) < -AT_RANDOM
@@ -285,10 +286,28 @@ class Fitter:
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng, extended=self.extended)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
+    def _fit_data(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> FitData:
+        """What kernel and noise are fitted to; `_least_noise` is not for limits, which are modelled without it."""
+        data = FitData.of(self._observed(scaler, X, y, std, noise))
+        return data if self.is_limit else replace(data, least_noise=_least_noise(y, len(data.U)))
+
     def _observed(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1])
         observations.add(X, scaler.transform(y), self.weights(scaler, std, noise))
         return observations
+
+
+def _least_noise(y: Tensor, n_points: int) -> float:
+    """The least noise variance of the values `y (n,)` of some points, standardised units squared.
+
+    It is above zero for values of few kinds, such as labels and ratings. Among many equal ones they look free of noise,
+    and a fit without noise extrapolates beyond the best kind. Rounding to one of k kinds, at equal distances and
+    equally frequent, is 1 / (k^2 - 1) of their variance.
+    """
+    kinds = len(torch.unique(y))
+    if not 1 < kinds <= min(MOST_KINDS, n_points // OF_EACH):
+        return 0.0
+    return min(1.0 / (kinds**2 - 1.0), LARGEST_LEAST)
 
 
 def _is_informative(y: Tensor, std: Tensor) -> Tensor:
