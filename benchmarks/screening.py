@@ -2,7 +2,8 @@
 
 Run it as `python -m benchmarks.screening [--data ../shared/data] [--sets casp w7a codrna_remaining] [--batch 384]
 [--batches 8] [--seeds 1] [--quick]`. Each table is written as Parquet to a temporary folder, in random order, and read
-from there; values come from the table without noise. Nothing is evaluated twice.
+from there; values come from the table without noise. Rows have names, and no row is evaluated twice; rows with equal
+columns, a quarter of w7a and a third of codrna_remaining, are different candidates.
 
 - casp: 45,730 proteins' structures, 9 columns; wanted are the hundredth with the lowest RMSD.
 - w7a: 24,692 texts, 300 columns of zeros and ones; wanted are the 740 of the rare class.
@@ -62,12 +63,13 @@ class Library:
         return cls(name, X, value, wanted)
 
     def write(self, folder: Path) -> Path:
-        """The columns as a file of Parquet."""
+        """The columns and a name for each row as a file of Parquet."""
         import pyarrow
         import pyarrow.parquet
 
         path = folder / f"{self.name}.parquet"
-        columns = {f"x{j}": self.X[:, j] for j in range(self.X.shape[1])}
+        columns: dict[str, Any] = {f"x{j}": self.X[:, j] for j in range(self.X.shape[1])}
+        columns["id"] = [f"r{row}" for row in range(len(self.X))]
         pyarrow.parquet.write_table(pyarrow.table(columns), path)
         return path
 
@@ -117,7 +119,8 @@ def screened(search: Search, library: Library, path: Path, batches: int, size: i
 
 
 def _ours(library: Library, path: Path, batches: int, size: int, seed: int) -> tuple[list[Ints], list[float]]:
-    opt = bo.Optimizer(bo.Pool(path), direction="maximize", seed=seed, duplicates="avoid", n_startup_trials=size)
+    pool = bo.Pool(path, id_column="id")
+    opt = bo.Optimizer(pool, direction="maximize", seed=seed, duplicates="avoid", n_startup_trials=size)
     plates, seconds = [], []
     for _ in range(batches):
         with Clock() as clock:

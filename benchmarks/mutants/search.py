@@ -16,6 +16,13 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "repeats of labels that are equal by chance decide that there is no noise",
+        "search/quantities/noisiness.py",
+        "if is_seen or _equal_by_chance(obs) <= CHANCE:",
+        "if True:",
+        ("search/quantities/test_noisiness.py",),
+    ),
+    Fault(
         "labels may be fitted without noise",
         "search/quantities/fitting.py",
         "else replace(data, least_noise=_least_noise(y, len(data.U)))",

@@ -163,13 +163,22 @@ class Chooser:
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
-        if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
+        noiseless = all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives)
+        if listed and noiseless and not self._rows_are_named:
             # Excludes known points at once, with the same result as the second search of `_best`. Points that a batch
             # adds come last, so that the rows of the others are not looked up again (`Listed._rows_taken`).
             yield torch.cat([posteriors.known.X, levels[0]]), False
-        # Rows of a pool with equal columns are different candidates, such as isomers with the same descriptors.
         each_row = options.avoid_duplicates and self.models.history.problem.pool is not None
         yield from ((points, each_row) for points in levels)
+
+    @property
+    def _rows_are_named(self) -> bool:
+        """Whether rows of a pool with equal columns are different candidates, as isomers with the same descriptors are.
+
+        Otherwise such a row is a repeat of the other one, which is useless without noise.
+        """
+        pool = self.models.history.problem.pool
+        return self.options.avoid_duplicates and pool is not None and pool.pool.id_column is not None
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that may not be proposed again, (c, d)."""
@@ -204,7 +213,7 @@ class Chooser:
 
     def _is_useless_repeat(self, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
-        if not self.options.models.fit:
+        if not self.options.models.fit or self._rows_are_named:
             return False
         return self._observed.find(choice.x) is not None and not self._is_noisy()
 

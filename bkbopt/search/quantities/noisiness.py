@@ -1,9 +1,9 @@
 """Whether a second evaluation of a point is expected to give another value.
 
 If the user states the noise of most values, it decides; otherwise repeats decide if there are any. Repeats with equal
-values decide that there is no noise, unless they may be equal by chance, as pass and fail are. Without repeats, and
-with at most `TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes,
-so that a first repeat is made, which then decides.
+values decide that there is no noise, unless they may be equal by chance, as pass and fail are. Where no repeats decide,
+the values of the last fit are tested for noise, if there are at most `TEST_UP_TO` points. With more points the answer
+is yes, so that a repeat is made, which then decides.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ __all__ = ["Noisiness"]
 #: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
 TEST_UP_TO = 50
 #: Largest probability with which repeats that decide may be equal by chance, and points from which it is estimated.
-CHANCE, ESTIMATED_FROM = 0.01, 1_000
+CHANCE, ESTIMATED_FROM = 0.05, 500
 
 
 @dataclass
@@ -60,14 +60,16 @@ class Noisiness:
         obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):
             within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
-            return within > 1e-9 * max(obs.Y2, 1e-300) or _equal_by_chance(obs) > CHANCE
+            is_seen = within > 1e-9 * max(obs.Y2, 1e-300)
+            if is_seen or _equal_by_chance(obs) <= CHANCE:
+                return is_seen
         if len(obs) > TEST_UP_TO:
             return True
         if noise <= FREE_OF_NOISE:
             return False
         if self._is_tested is None:
             fitted = Observations(obs.dim)
-            # Without repeats rows and points are the same.
+            # Without repeats, but for few, rows and points are the same.
             fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark], obs.n[: self.mark])
             self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical, self.constant)
         return self._is_tested
@@ -98,11 +100,12 @@ class Noisiness:
 def _equal_by_chance(observations: Observations) -> float:
     """The probability that all repeats are equal to a first value although the values of a point are random.
 
-    It is estimated as if they were drawn from the values of all points: the share of pairs of points with equal values,
-    for each repeat.
+    It is estimated as if they were drawn from the values of the other points: by the share of those that are equal.
     """
-    n = min(len(observations), ESTIMATED_FROM)
-    means = torch.round(observations.s[:n] / observations.n[:n], decimals=9)
-    counts = torch.unique(means, return_counts=True)[1].double()
-    share = float((counts * (counts - 1.0)).sum()) / max(n * (n - 1), 1)
-    return share ** (observations.total - len(observations))
+    means = torch.round(observations.s / observations.n, decimals=9)
+    rows = observations.repeats.nonzero()[:ESTIMATED_FROM, 0]
+    others = means[:ESTIMATED_FROM]
+    is_other = (rows < len(others)).double()
+    equal = (means[rows, None] == others).double().sum(1) - is_other
+    share = equal / (len(others) - is_other).clamp_min(1.0)
+    return float((share ** observations.repeats[rows]).prod())

@@ -162,6 +162,21 @@ def test_rows_with_equal_values_are_different_rows_of_which_one_comes_first_with
         opt.ask()
 
 
+def test_rows_with_names_are_different_candidates_also_without_noise() -> None:
+    known = range(0, 60, 2)
+    best = {2 * i + 1 for i in sorted(known, key=value)[:3]}
+    frame = pd.DataFrame(TWICE, columns=["a", "b", "c"]).assign(well=[f"W{i}" for i in range(120)])
+
+    def plate(pool: Any) -> set[int | None]:
+        opt = optimizer(pool, duplicates="avoid", n_startup_trials=30)
+        for i in known:
+            opt.tell({"index": 2 * i}, value(i))
+        return {trial.index for trial in opt.ask(12)}
+
+    assert best <= plate(bo.Pool(frame, id_column="well"))
+    assert not best & plate(TWICE)
+
+
 def test_the_start_up_design_has_rows_with_equal_values_last() -> None:
     opt = optimizer(TWICE[:20], duplicates="avoid", n_startup_trials=30)
     rows = [trial.index for trial in opt.ask(25) if trial.index is not None]

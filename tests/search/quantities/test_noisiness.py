@@ -20,10 +20,28 @@ def test_repeats_decide_whether_values_are_noisy() -> None:
 
 def test_equal_repeats_of_values_of_two_kinds_decide_only_if_there_are_many() -> None:
     X, _ = data(60)
-    passed = (X.sum(1) > X.sum(1).median()).double()  # two different points are equal with probability 29 / 59
-    for n, may_be_chance in ((1, True), (6, True), (7, False)):
+    passed = (X.sum(1) > X.sum(1).median()).double()  # another point has the same value with probability 29 / 59
+    for n, may_be_chance in ((1, True), (4, True), (5, False)):
         assert fitted(torch.cat([X, X[:n]]), torch.cat([passed, passed[:n]])).noisiness.is_noisy() is may_be_chance
     assert fitted(torch.cat([X, X[:9]]), torch.cat([passed, 1.0 - passed[:9]])).noisiness.is_noisy()
+
+
+def test_a_repeat_of_a_value_that_no_other_point_has_decides_also_among_labels() -> None:
+    X, _ = data(60)
+    values = (X[:, 0] > 0.5).double()
+    values[0] = 7.0
+    for row, decides in ((0, True), (1, False)):
+        again = fitted(torch.cat([X, X[row : row + 1]]), torch.cat([values, values[row : row + 1]]))
+        assert again.noisiness.is_noisy() is not decides
+
+
+def test_of_few_points_whose_repeats_may_be_equal_by_chance_the_evidence_decides() -> None:
+    X, y = data(30)
+    steps, drawn = torch.floor(4.0 * X[:, 0]), torch.as_tensor(np.random.default_rng(1).integers(0, 2, 30)).double()
+    assert not fitted(torch.cat([X, X[:1]]), torch.cat([y, y[:1]])).noisiness.is_noisy()
+    for values in (steps, drawn):
+        once, twice = fitted(X, values), fitted(torch.cat([X, X[:1]]), torch.cat([values, values[:1]]))
+        assert twice.noisiness.is_noisy() == once.noisiness.is_noisy()
 
 
 @pytest.mark.parametrize("std", [0.05, 1e-9])
