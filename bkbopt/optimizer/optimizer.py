@@ -56,7 +56,8 @@ class Optimizer(Readings):
         fit: whether kernel and noise are fitted. With True values are standardised and pool columns scaled to [0, 1]; a
             noise variance given with the surrogate is kept, in the user's units. With False nothing is scaled, and
             kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
-        duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice (see the guide "Pools").
+        duplicates: "allow", or "avoid" to propose no point of a discrete space and no row of a pool twice (see the
+            guide "Pools").
         deterministic: whether a point always has the same value. A given noise variance is kept. If values of one point
             differ, their noise is fitted all the same, with a warning.
         feasible: `feasible(params) -> bool`; only points for which it is true are proposed. It gets a row's columns.
