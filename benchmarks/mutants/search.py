@@ -25,8 +25,8 @@ SEARCH = (
     Fault(
         "labels may be fitted without noise",
         "search/quantities/fitting.py",
-        "else replace(data, least_noise=_least_noise(y, len(data.U)))",
-        "else data",
+        "return replace(data, least_noise=_least_noise(y, len(data.U))) if self.winsorised else data",
+        "return data",
         ("search/quantities/test_fitting.py",),
     ),
     Fault(

@@ -287,9 +287,13 @@ class Fitter:
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
     def _fit_data(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> FitData:
-        """What kernel and noise are fitted to; `_least_noise` is not for limits, which are modelled without it."""
+        """What kernel and noise are fitted to.
+
+        A least noise is for single objectives. Limits are modelled without it, and one of several objectives with few
+        kinds of values, such as a size, often is a known function of a parameter.
+        """
         data = FitData.of(self._observed(scaler, X, y, std, noise))
-        return data if self.is_limit else replace(data, least_noise=_least_noise(y, len(data.U)))
+        return replace(data, least_noise=_least_noise(y, len(data.U))) if self.winsorised else data
 
     def _observed(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1])
