@@ -319,7 +319,6 @@ def test_a_real_set_is_screened_from_parquet_in_batches(tmp_path: Path) -> None:
         assert names == [f"p{trial.index}" for trial in batch]
         opt.tell(batch, [float(y[trial.index]) for trial in batch])
     indices = [trial.index for trial in opt.trials]
-    params = {tuple(trial.params.values()) for trial in opt.trials}
-    assert len(set(indices)) == len(params) == 3 * 384
+    assert len(set(indices)) == 3 * 384
     # Of random rows one in a hundred is among the best hundredth.
     assert sum(y[i] <= np.quantile(y, 0.01) for i in indices[384:]) > 3 * 0.01 * 2 * 384
