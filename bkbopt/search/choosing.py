@@ -163,13 +163,17 @@ class Chooser:
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
-        noiseless = all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives)
-        if listed and noiseless and not self._rows_are_named:
+        if listed and not self._rows_are_named and self._is_without_noise:
             # Excludes known points at once, with the same result as the second search of `_best`. Points that a batch
             # adds come last, so that the rows of the others are not looked up again (`Listed._rows_taken`).
             yield torch.cat([posteriors.known.X, levels[0]]), False
         each_row = options.avoid_duplicates and self.models.history.problem.pool is not None
         yield from ((points, each_row) for points in levels)
+
+    @property
+    def _is_without_noise(self) -> bool:
+        """Whether one value of each point suffices for all objectives, as is known without a new fit."""
+        return all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives)
 
     @property
     def _rows_are_named(self) -> bool:
