@@ -112,8 +112,8 @@ SPACES = (
     ),
     Fault(
         "a point of a pool may be farther than squares reach",
-        "spaces/tables.py",
-        "if not abs(number - low) <= FARTHEST * width:",
+        "spaces/columns.py",
+        "if not reached <= FARTHEST:",
         "if False:",
         ("faults/test_crafted_logs.py",),
     ),

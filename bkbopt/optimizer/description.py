@@ -4,6 +4,7 @@ Code and large data are not stored, and have to be passed again when a log is op
 and acquisition functions of the user, data frames, large arrays, and pools of objects.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -19,11 +20,11 @@ from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import is_plain, to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.columns import Columns, Tails
 from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import StoredPool, encoded_pool
-from bkbopt.spaces.tables import Columns
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import registered_classes
 
@@ -85,6 +86,7 @@ def describe_pool(pool: Arms) -> Described:
         "low": columns.low.tolist(),
         "width": columns.width.tolist(),
         "choices": [[j, list(values)] for j, values in columns.choices.items()],
+        "tails": [[j, tails.middle, tails.half] for j, tails in columns.tails.items()],
     }
     if isinstance(pool, ProductPool):
         described = describe_product(pool, of_columns, LARGEST)
@@ -184,7 +186,12 @@ def _columns(described: Described) -> Columns:
         raise ValueError("choices of columns that do not exist")
     if described.rows is not None and choices:
         raise ValueError("choices in an array")
-    return Columns(tuple(names), tuple(kinds), low, width, {j: tuple(values) for j, values in choices.items()})
+    tails = {j: Tails(middle, half) for j, middle, half in text.get("tails", [])}  # older logs have none
+    if not all(j in range(len(names)) and j not in choices for j in tails):
+        raise ValueError("long tails of columns that do not exist")
+    if not all(math.isfinite(each.middle) and 0.0 < each.half < math.inf for each in tails.values()):
+        raise ValueError("long tails without a bulk")
+    return Columns(tuple(names), tuple(kinds), low, width, {j: tuple(values) for j, values in choices.items()}, tails)
 
 
 def _rows(described: Described) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -11,10 +11,10 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, BkbError
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import is_plain, to_json
+from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.parts import Part, Product
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.product_pool import ProductPool
-from bkbopt.spaces.tables import Columns
 
 __all__ = ["describe_product", "read_product"]
 

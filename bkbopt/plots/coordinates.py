@@ -22,8 +22,8 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import FEW, Dimension
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.columns import Columns, Tails
 from bkbopt.spaces.space import Categorical, Ordinal, Space
-from bkbopt.spaces.tables import Columns
 
 __all__ = ["Coordinates", "coordinates_of", "dimension_of", "has_dimensions", "pair_of"]
 
@@ -179,8 +179,9 @@ class _OfPool:
             else:
                 raw = self.pool.values_in(j)
                 few = len(raw) <= FEW
-                values = raw if few else np.linspace(raw[0], raw[-1], n)
-                found.append(Dimension(name, j, tuple(values.tolist()), low, width, is_continuum=not few))
+                tails = self.columns.tails.get(j)
+                values = raw if few else _between(raw[0], raw[-1], n, tails)
+                found.append(Dimension(name, j, tuple(values.tolist()), low, width, tails=tails, is_continuum=not few))
         return Dimension.labelled([dimension for dimension in found if len(dimension.values) > 1])
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
@@ -214,6 +215,14 @@ class _OfPool:
 
         A, B = (torch.stack([column(j) for j in range(self.pool.dim)], dim=1) for _ in range(2))
         return A, B
+
+
+def _between(first: float, last: float, n: int, tails: Tails | None) -> np.ndarray:
+    """Values from exactly the first to the last one, (n,), evenly spaced on the axis, which may be compressed."""
+    if tails is None:
+        return np.linspace(first, last, n)
+    low, high = tails.compressed(np.array([first, last]))
+    return np.concatenate([[first], tails.spread(np.linspace(low, high, n))[1:-1], [last]])
 
 
 def coordinates_of(opt: Optimizer) -> Coordinates:

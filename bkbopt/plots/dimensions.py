@@ -4,7 +4,8 @@
 | ------ | ------ | ------- | ------------------------------------------------------------------------ |
 | values | (n,)   | user's  | values along a dimension                                                 |
 | place  | (n,)   | axis    | coordinate on the axis: a number itself, other values by their index     |
-| code   | (n,)   | -       | (place - low) / width, with log(place) on a log axis                     |
+| code   | (n,)   | -       | (place - low) / width, with log(place) on a log axis, c(place) on one with|
+|        |        |         | long tails (`bkbopt.spaces.columns`)                                     |
 """
 
 import itertools
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bkbopt.plots.style import BELOW, LONGEST, shortened
+from bkbopt.spaces.columns import Tails
 from bkbopt.spaces.space import Categorical, Ordinal
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ LETTER = 6.4
 LINE = 12.0
 #: Angle of tick labels that are too long for a horizontal axis, in degrees.
 SLANT = 25
+#: Points of an axis with long tails from one tick to the next.
+APART = 45.0
 #: Points of an axis's length for one letter of a choice's name, so that its labels leave room for the axes.
 PART = 10.0
 #: Characters of a choice's name that a narrow panel shows.
@@ -54,6 +58,7 @@ class Dimension:
         log: whether the axis is logarithmic.
         is_continuum: whether the axis is drawn as a continuum: a continuous parameter, or one with many values.
         label: its name at an axis, where a long one is shortened.
+        tails: the compression of the axis, if the column has long tails.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Dimension:
     log: bool = False
     is_continuum: bool = True
     label: str = ""
+    tails: Tails | None = None
 
     @classmethod
     def labelled(cls, found: Sequence["Dimension"]) -> list["Dimension"]:
@@ -90,14 +96,21 @@ class Dimension:
             return (self._linear(self.place(values)) - self.low) / self.width
 
     def _linear(self, place: np.ndarray) -> np.ndarray:
+        if self.tails is not None:
+            return self.tails.compressed(place)
         return np.log(place) if self.log else place
+
+    def _places(self, linear: np.ndarray) -> np.ndarray:
+        if self.tails is not None:
+            return self.tails.spread(linear)
+        return np.exp(linear) if self.log else linear
 
     def edges(self) -> np.ndarray:
         """Bounds of the cells around the values, as coordinates on the axis, (n + 1,)."""
         at = self._linear(self.place(self.values))
         middle = 0.5 * (at[1:] + at[:-1])
         edges = np.concatenate([[1.5 * at[0] - 0.5 * at[1]], middle, [1.5 * at[-1] - 0.5 * at[-2]]])
-        return np.exp(edges) if self.log else edges
+        return self._places(edges)
 
     def dress(self, ax: "Axes", which: Literal["x", "y"]) -> None:
         """Set name, scale, range and ticks of an axis to those of this dimension."""
@@ -112,14 +125,19 @@ class Dimension:
             span = self.values[-1] / self.values[0]
             if self.is_continuum and span < SHORT:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis, span)
+        elif self.tails is not None:
+            set_scale("function", functions=(self.tails.compressed, self.tails.spread))
         if self.listed is not None:
             shown, angle = self._spread(ax, which)
             slant: Any = {"rotation": angle, "ha": "right" if angle == SLANT else "center"} if angle else {}
             set_ticks(range(len(self.values)), shown, parse_math=False, **slant)
         elif not self.is_continuum:
-            set_ticks(self.place(self.values), self._numbers(ax, which))
+            set_ticks(self.place(self.values), self._numbers(ax, which, self.values))
             if self.log:
                 set_ticks([], minor=True)
+        elif self.tails is not None:
+            ticks = self._spaced(max(int(_length(ax, which) / APART), 2))
+            set_ticks(ticks, self._numbers(ax, which, ticks))
         elif not self.log and all(isinstance(value, int) for value in self.values):
             tick_whole(ax.xaxis if which == "x" else ax.yaxis)
         set_limits(*self.limits())
@@ -146,15 +164,26 @@ class Dimension:
         line = 0.75 * LINE if max(map(len, names)) <= 4 else LINE  # a few letters hardly reach the next label
         return SLANT if step * math.sin(math.radians(SLANT)) >= line else 90
 
-    def _numbers(self, ax: "Axes", which: Literal["x", "y"]) -> list[str]:
-        """The numbers as tick labels; empty where one would cover the one before."""
+    def _spaced(self, n: int) -> list[float]:
+        """About `n` round numbers, nearly evenly spaced along the axis."""
+        low, high = self.limits()
+        first, last = self._linear(np.array([low, high]))
+        values = self._places(np.linspace(first, last, n + 1))
+        gaps = np.diff(values)
+        digit = 10.0 ** np.floor(np.log10(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))))
+        ticks = np.round(values / digit)
+        ticks[0], ticks[-1] = np.ceil(low / digit[0]), np.floor(high / digit[-1])
+        return [float(tick) for tick in np.unique(ticks * digit)]
+
+    def _numbers(self, ax: "Axes", which: Literal["x", "y"], values: Sequence[float]) -> list[str]:
+        """Numbers as tick labels; empty where one would cover the one before."""
         length = _length(ax, which)
         low, high = self._linear(np.array(self.limits()))
-        texts = [f"{value:g}" for value in self.values]
+        texts = [f"{value:g}" for value in values]
         # One half width for all of them, so that of equal steps every second or every third has a label.
         half = 0.5 * LETTER * max(map(len, texts)) if which == "x" else 6.0  # points of a letter, and of a line
         end, labels = -np.inf, []
-        for text, at in zip(texts, (self._linear(self.place(self.values)) - low) / (high - low), strict=True):
+        for text, at in zip(texts, (self._linear(self.place(values)) - low) / (high - low), strict=True):
             fits = at * length - half >= end
             labels.append(text if fits else "")
             end = at * length + half + 4.0 if fits else end

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
+from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.points import name_faults
 from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
-from bkbopt.spaces.tables import Columns
 from bkbopt.spaces.values import as_python, with_hint
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.columns import FARTHEST, Columns
 from bkbopt.spaces.tables import (
-    FARTHEST,
-    Columns,
     check_whole,
     is_numeric_table,
     labels_of,

@@ -26,9 +26,9 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.checking import check_arms
+from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, hashes_of
 from bkbopt.spaces.tables import (
-    Columns,
     all_different,
     as_objects,
     is_numeric_table,

@@ -5,7 +5,7 @@ and points that are not rows can be told. A row is looked up by the entry of eac
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +17,12 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
+from bkbopt.spaces.columns import Columns, Tails, columns_of, sampled_rows
 from bkbopt.spaces.parts import Part, Product, error_of_part
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.tables import Columns, all_different, columns_of
+from bkbopt.spaces.tables import all_different
 from bkbopt.spaces.values import with_hint
 
 __all__ = ["ProductPool"]
@@ -69,8 +70,7 @@ class ProductPool(Arms):
             parts, columns = _after(parts, like)
         X = []
         for part, first in zip(parts, _firsts(parts), strict=True):
-            span = slice(first, first + len(part.names))
-            X.append((part.table - columns.low[span]) / columns.width[span])
+            X.append(columns.scaled(part.table, first))
             try:
                 columns.check_reach(X[-1])
             except ArgumentError as error:
@@ -317,19 +317,23 @@ def _firsts(parts: Sequence[Part]) -> list[int]:
 
 def _joined(parts: Sequence[Part], *, scale: bool) -> Columns:
     """The columns of all parts, scaled."""
-    found = []
-    for part in parts:
-        low, high = part.table.min(0).values, part.table.max(0).values
+    found, tails = list[Columns](), dict[int, Tails]()
+    for part, first in zip(parts, _firsts(parts), strict=True):
+        limits = part.table.min(0).values, part.table.max(0).values
+        sample = part.table[torch.from_numpy(sampled_rows(len(part)))] if scale else None
         try:
-            found.append(columns_of(part.names, part.columns.kinds, part.columns.choices, low, high, scale=scale))
+            own = columns_of(part.names, part.columns.kinds, part.columns.choices, limits, sample)
         except ArgumentError as error:
             raise error_of_part(part.name, error) from error
+        found.append(own)
+        tails.update({first + j: own_tails for j, own_tails in own.tails.items()})
     return Columns(
         tuple(name for part in parts for name in part.names),
         tuple(kind for part in parts for kind in part.columns.kinds),
         torch.cat([columns.low for columns in found]),
         torch.cat([columns.width for columns in found]),
         _choices(parts),
+        tails,
     )
 
 
@@ -353,8 +357,7 @@ def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns
     recoded = []
     for part, first in zip(parts, _firsts(parts), strict=True):
         recoded.append(part.recoded({j: known.choices[first + j] for j in part.columns.choices}))
-    columns = Columns(known.names, known.kinds, known.low, known.width, _choices(recoded))
-    return tuple(recoded), columns
+    return tuple(recoded), replace(known, choices=_choices(recoded))
 
 
 def _bytes_of(X: Tensor, firsts: Sequence[int]) -> list[tuple[bytes, ...]]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bkbopt.errors import ArgumentError
+from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.stored_rows import EncodedRows, Floats, Ints, StoredPart, StoredRows
-from bkbopt.spaces.tables import Columns
 
 __all__ = ["Beside", "LostPartError", "RemoteLabels", "RemotePart"]
 

@@ -24,13 +24,13 @@ from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.arms import Arms, index_is_reserved
 from bkbopt.spaces.base import Point, set_fields
+from bkbopt.spaces.columns import Columns, columns_of, sampled_rows
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, short_hashes_of
-from bkbopt.spaces.tables import Columns, columns_of
 from bkbopt.spaces.values import as_python, is_hashable, label_key
 
 __all__ = ["StoredPool", "encoded_pool"]
@@ -117,13 +117,14 @@ class StoredPool(Arms):
         first = parts[0]
         low = torch.from_numpy(np.min([part.limits[0] for part in parts], axis=0))
         high = torch.from_numpy(np.max([part.limits[1] for part in parts], axis=0))
+        rows = StoredRows(tuple(parts), tuple(_codes(part, choices) for part in parts))
         if known is None:
-            columns = columns_of(first.names, first.kinds, choices, low, high, scale=scale)
+            sample = torch.from_numpy(rows.take(sampled_rows(len(rows)))) if scale else None
+            columns = columns_of(first.names, first.kinds, choices, (low, high), sample)
         else:
             columns = known.extended(first.names, choices)
         numeric = [j for j in range(len(first.names)) if j not in choices]
         columns.check_reach(columns.scaled(torch.stack([low, high]))[:, numeric])
-        rows = StoredRows(tuple(parts), tuple(_codes(part, choices) for part in parts))
         pool = replace(given, arms=parts)
         return cls(pool, scale, rows=rows, columns=columns, X=EncodedRows(rows, columns))
 

@@ -7,7 +7,7 @@
 | A      | -      | -       | number of rows of all parts                               |
 
 Blocks are float64 whatever the type of the arrays. They are encoded by the formula of pools in memory
-(`tables.Columns`), so the encoded rows equal those of such a pool to the last bit.
+(`columns.Columns`), so the encoded rows equal those of such a pool to the last bit.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.progress import bar
-from bkbopt.spaces.tables import Columns, check_whole, missing_value
+from bkbopt.spaces.columns import Columns
+from bkbopt.spaces.tables import check_whole, missing_value
 
 if TYPE_CHECKING:
     from bkbopt.spaces.remote import RemotePart
@@ -84,7 +85,7 @@ class StoredPart:
     Args:
         array: real numbers (n, at least d), of columns that are not numeric the codes.
         names: of the d columns.
-        kinds: numpy's letter for the type of each, see `tables.Columns`.
+        kinds: numpy's letter for the type of each, see `columns.Columns`.
         selected: which columns of the array these are; None for all.
         choices: the values of each column that is not numeric, in the order of their codes here.
         labels: of the rows; None if rows have numbers only.

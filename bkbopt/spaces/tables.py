@@ -6,12 +6,9 @@
 | X      | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes |
 """
 
-import math
 import numbers
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,18 +16,15 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_points
-from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.columns import Columns, columns_of, sampled_rows
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_real, shown
 
 __all__ = [
-    "FARTHEST",
-    "Columns",
     "all_different",
     "as_objects",
     "check_column",
     "check_whole",
-    "columns_of",
     "empty_pool",
     "features_of",
     "ids_of",
@@ -44,97 +38,8 @@ __all__ = [
     "selected",
 ]
 
-#: The largest encoded number: sums of squares of numbers up to this one are finite.
-FARTHEST = 1e100
 #: Doubles represent all whole numbers up to this one.
 MAX_WHOLE = 2**53
-
-
-@dataclass(frozen=True)
-class Columns:
-    """How raw columns become encoded ones.
-
-    Attributes:
-        names: of the columns.
-        kinds: numpy's letter for the type of each: "i" and "u" for whole numbers, "b", "f", or "O" for choices.
-        low: (d,) subtracted from each column.
-        width: (d,) by which the difference is divided.
-        choices: the values of each column that is not numeric, in the order of their codes.
-    """
-
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    low: Tensor
-    width: Tensor
-    choices: Mapping[int, tuple[Any, ...]]
-
-    @property
-    def choice_names(self) -> tuple[str, ...]:
-        """Names of the columns that are not numeric."""
-        return tuple(self.names[j] for j in self.choices)
-
-    @cached_property
-    def _ranges(self) -> list[tuple[float, float]]:
-        return list(zip(self.low.tolist(), self.width.tolist(), strict=True))
-
-    def scaled(self, table: Tensor) -> Tensor:
-        """The encoded rows of raw ones, (n, d)."""
-        return (table - self.low) / self.width
-
-    def check_reach(self, X: Tensor) -> None:
-        """Refuse encoded rows `(n, d)` whose squares might overflow.
-
-        Raises:
-            ArgumentError: a number beyond `FARTHEST`.
-        """
-        if not bool((X.abs() <= FARTHEST).all()):
-            raise ArgumentError(
-                f"pool: expected columns whose numbers are below {FARTHEST:g} ranges of the first pool, got larger "
-                "ones; divide them."
-            )
-
-    def extended(self, names: tuple[str, ...], choices: Mapping[int, tuple[Any, ...]]) -> "Columns":
-        """The same columns for a later pool; its `choices` are the earlier ones, followed by its own new ones.
-
-        Raises:
-            ArgumentError: its columns are different.
-        """
-        if names != self.names or set(choices) != set(self.choices):
-            kinds = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
-            raise ArgumentError(
-                f"pool: expected the columns of the first pool, {self.names}, of the same types, got {kinds}."
-            )
-        return replace(self, choices=choices)
-
-    def internal(self, j: int, value: Any, where: str) -> float:
-        """A value of column j as a raw number.
-
-        Raises:
-            ArgumentError, ArgumentTypeError: none of the column's choices, or no finite number; `where` is for the
-                message.
-        """
-        value = as_python(value)
-        if j not in self.choices:
-            if self.kinds[j] == "b" and isinstance(value, bool):
-                return float(value)
-            number = check_number(f"{where}: {self.names[j]!r}", value, -math.inf, "a finite number")
-            low, width = self._ranges[j]
-            if not abs(number - low) <= FARTHEST * width:
-                raise ArgumentError(
-                    f"{where}: {self.names[j]!r}: expected a number nearer to the pool's, got {value!r}."
-                )
-            return number
-        if value not in self.choices[j]:
-            raise ArgumentError(f"{where}: expected one of the pool's {self.names[j]!r}, got {value!r}.")
-        return float(self.choices[j].index(value))
-
-    def external(self, j: int, number: float) -> Any:
-        """The value of column j that has this raw number."""
-        if j in self.choices:
-            return self.choices[j][int(number)]
-        if self.kinds[j] in "iub" and number == int(number):
-            return bool(number) if self.kinds[j] == "b" and number in (0.0, 1.0) else int(number)
-        return float(number)
 
 
 def is_numeric_table(arms: Sequence[Any]) -> bool:
@@ -215,30 +120,9 @@ def read_table(
         raise no_columns()
     if known is not None:
         return known.extended(names, choices), table
-    return columns_of(names, kinds, choices, table.min(0).values, table.max(0).values, scale=scale), table
-
-
-def columns_of(
-    names: tuple[str, ...],
-    kinds: tuple[str, ...],
-    choices: Mapping[int, tuple[Any, ...]],
-    low: Tensor,
-    high: Tensor,
-    *,
-    scale: bool,
-) -> Columns:
-    """The columns of a first pool whose raw values are from `low (d,)` to `high (d,)`.
-
-    Raises:
-        ArgumentError: a range that overflows.
-    """
-    width = torch.where(high > low, high - low, 1.0) if scale else torch.ones_like(low)
-    low = low.clone() if scale else torch.zeros_like(low)
-    if not bool(torch.isfinite(width).all()):
-        raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
-    for j in choices:
-        low[j], width[j] = 0.0, 1.0
-    return Columns(names, kinds, low, width, choices)
+    limits = table.min(0).values, table.max(0).values
+    sample = table[torch.from_numpy(sampled_rows(len(table)))] if scale else None
+    return columns_of(names, kinds, choices, limits, sample), table
 
 
 def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:

@@ -183,7 +183,8 @@ def test_more_frequencies_than_a_computer_holds_are_refused() -> None:
     ("key", "instead"),
     [("width", []), ("width", [0.0, 1.0]), ("width", [float("nan"), 1.0]), ("low", [1.0]), ("kinds", ["f"]),
      ("names", ["x0", "x0"]), ("names", ["x0", 1]), ("choices", [[0, [1.0]]]), ("choices", [[7, []]]),
-     ("n_rows", 10**12), ("n_rows", -1)],
+     ("tails", [[7, 0.0, 1.0]]), ("tails", [[0, 0.0, 0.0]]), ("tails", [[0, float("nan"), 1.0]]),
+     ("tails", [[0, "x", 1.0]]), ("tails", [[0, 1.0]]), ("tails", 3), ("n_rows", 10**12), ("n_rows", -1)],
 )  # fmt: skip
 def test_columns_of_a_pool_that_do_not_fit_are_refused(key: str, instead: Any, path: Path) -> None:
     log(path, space=bo.Pool([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]]))

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.search.maximizers.parts import Bounds, Floats, Ints, LocalPart, Mask
+from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.remote import Beside, LostPartError, RemotePart
-from bkbopt.spaces.tables import Columns
 
 __all__ = ["ClusterPart", "at_once"]
 
