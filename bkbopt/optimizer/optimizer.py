@@ -53,9 +53,10 @@ class Optimizer(Readings):
             `bkbopt.search.criteria.criterion`.
         beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
             schedule of `bkbopt.confidence`.
-        fit: whether kernel and noise are fitted. With True values are standardised and pool columns scaled to [0, 1]; a
-            noise variance given with the surrogate is kept, in the user's units. With False nothing is scaled, and
-            kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
+        fit: whether kernel and noise are fitted. With True values are standardised, and pool columns scaled to [0, 1],
+            long tails compressed; a noise variance given with the surrogate is kept, in the user's units. With False
+            nothing is scaled, and kernel and noise must be given, in the user's units. Fitting voids the theorems'
+            guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space and no row of a pool twice (see the
             guide "Pools").
         deterministic: whether a point always has the same value. A given noise variance is kept. If values of one point

@@ -37,7 +37,7 @@ class Arms(ABC):
 
     Attributes:
         pool: the arms as they were given.
-        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range, long tails compressed.
         X: the encoded arms (A, d): a tensor, or an object that is read by row or by block.
         columns: how raw values are encoded; None for objects.
         objects: all objects of this pool and the earlier ones, in order of appearance; None for arrays and tables.

@@ -159,7 +159,7 @@ class EncodedPool(Arms):
 
     Args:
         pool: the arms; copied.
-        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range, long tails compressed.
         has_kernel: whether the user gave a kernel; lists of objects need one.
         like: an earlier pool; its encoding and its numbers of objects are kept.
         kept: columns that were choices in an earlier pool, if that is not given.

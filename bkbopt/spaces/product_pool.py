@@ -34,7 +34,7 @@ class ProductPool(Arms):
 
     Args:
         pool: the product.
-        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range, long tails compressed.
         like: an earlier pool; its encoding is kept.
 
     Attributes:

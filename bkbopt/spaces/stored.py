@@ -45,7 +45,7 @@ def encoded_pool(
 
     Args:
         pool: the arms.
-        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range, long tails compressed.
         has_kernel: whether the user gave a kernel; lists of objects need one.
         like: an earlier pool; its encoding is kept.
         kept: columns that were choices in an earlier pool, if that is not given; their values may all differ.
