@@ -20,6 +20,7 @@ bit on each machine and in each layout of memory, as a logarithm need not be. Po
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -42,7 +43,7 @@ FARTHEST = 1e100
 N_ROOTS = 4
 POWER = 0.5**N_ROOTS
 #: The bulk of a column is between these quantiles; its tails are long if its range is more than `LONG` bulks.
-BULK = (0.05, 0.95)
+BULK = Fraction(1, 20), Fraction(19, 20)
 LONG = 4.0
 #: Rows from which the bulk of each column is computed, at most.
 SAMPLE = 1 << 14
@@ -210,30 +211,34 @@ def columns_of(
     low, high = limits
     if sample is not None and not bool(torch.isfinite(high - low).all()):
         raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
-    ends, tails = torch.stack([low, high]), dict[int, Tails]()
-    if sample is None:
-        ends = torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, len(low)).clone()
-    for j in range(len(low)):
-        if j in choices:
-            ends[:, j] = torch.tensor([0.0, 1.0])
-        elif sample is not None:
-            found = _tails_of(sample[:, j].numpy(), float(high[j] - low[j]))
+    ends, tails = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, len(low)), dict[int, Tails]()
+    by_column = None if sample is None else np.ascontiguousarray(sample.numpy().T)
+    for j, range_ in enumerate(torch.stack([low, high], 1).numpy()):
+        if by_column is not None and j not in choices:
+            found = _tails_of(by_column[j], float(range_[1] - range_[0]))
             if found is not None:
                 tails[j] = found
-                ends[:, j] = torch.from_numpy(found.compressed(ends[:, j].numpy()))
+            ends[:, j] = torch.from_numpy(range_ if found is None else found.compressed(range_))
     width = ends[1] - ends[0]
     return Columns(names, kinds, ends[0], torch.where(width > 0.0, width, 1.0), choices, tails)
 
 
 def _tails_of(x: Floats, span: float) -> Tails | None:
     """The compression of a numeric column with some values `x (n,)` and the range `span`; None without long tails."""
-    start, stop = np.quantile(x, BULK, method="inverted_cdf").tolist()
+    start, stop = _quantiles(x, *BULK)
     middle, half = start + 0.5 * (stop - start), 0.5 * (stop - start)
     if not half > 0.0:  # nine in ten values are alike: the bulk is that of the others
         away = np.abs(x - start)
         away = away[away > 0.0]
         if not len(away):
             return None
-        middle, half = start, float(np.quantile(away, BULK[1] - BULK[0], method="inverted_cdf"))
+        middle, (half,) = start, _quantiles(away, BULK[1] - BULK[0])
     is_long = LONG * 2.0 * half < span <= FARTHEST * half
     return Tails(middle, half) if is_long else None
+
+
+def _quantiles(x: Floats, *shares: Fraction) -> list[float]:
+    """Values of `x (n,)` which so large shares of them do not exceed; repeating each value changes nothing."""
+    ranks = [math.ceil(share * len(x)) - 1 for share in shares]
+    found: list[float] = np.partition(x, ranks)[ranks].tolist()
+    return found
