@@ -161,7 +161,9 @@ def _pool_table(pool: Arms) -> Html:
         choices = pool.columns.choices.get(j)
         if choices is None:
             column = pool.values_in(j)
-            rows.append([name, "number", f"from {cell(float(column[0]))} to {cell(float(column[-1]))}"])
+            ends, tails = map(cell, (float(column[0]), float(column[-1]))), pool.columns.tails.get(j)
+            bulk = "" if tails is None else f"; compressed beyond {cell(tails.middle)} ± {cell(tails.half)}"
+            rows.append([name, "number", f"from {' to '.join(ends)}{bulk}"])
         else:
             rows.append([name, "choice", _listed(choices)])
     return table(caption, ["column", "kind", "values"], rows)

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bkbopt as bo
@@ -35,6 +36,13 @@ def test_a_space_is_told_by_its_ranges_and_long_lists_by_their_beginning() -> No
     assert "c18, c19 and 10 more" in html
     assert "1, 2, 4<" in html
     assert "active where" not in html
+
+
+def test_a_column_of_a_pool_is_told_by_its_range_and_its_bulk_where_tails_are_compressed() -> None:
+    rows = np.stack([np.arange(41.0), np.append(np.arange(40.0), 1000.0)], axis=1)
+    html = tables.candidates_table(bo.Optimizer(bo.Pool(rows), seed=0))
+    assert "from 0 to 40<" in html
+    assert "from 0 to 1000; compressed beyond 20 ± 18<" in html  # from the third value to the third last
 
 
 def test_a_column_that_nothing_stands_in_is_left_out() -> None:
