@@ -24,6 +24,7 @@ LIGHT = (
     "bkbopt.optimizer",
     "bkbopt.optimizer.log_file",
     "bkbopt.optimizer.log_labels",
+    "bkbopt.optimizer.trial_tables",
     "bkbopt.optimizer.trials",
     "bkbopt.search.trials.directions",
     "bkbopt.search.trials.reports",

@@ -14,7 +14,8 @@ from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.telling import is_table, rows_of
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.trial_tables import dataframe_of
+from bkbopt.optimizer.trials import Trial, detached
 from bkbopt.optimizer.trust import Trust
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
@@ -111,7 +112,7 @@ class Readings(Trust):
     @locked
     def trials(self) -> list[Trial]:
         """All trials, by id."""
-        return list(self._core.log)
+        return [detached(trial) for trial in self._core.log]
 
     @property
     @locked
@@ -127,7 +128,7 @@ class Readings(Trust):
         A trial that was told without the value of a constraint counts only if no other trial is feasible.
         `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
         """
-        return best_trials.best_trial(self._core.log, self.directions, self.constraints)
+        return detached(best_trials.best_trial(self._core.log, self.directions, self.constraints))
 
     @property
     @locked
@@ -137,7 +138,7 @@ class Readings(Trust):
         With noise these values are too good, see `recommend_front`. A trial that was told without the value of a
         constraint counts only if no other trial is feasible.
         """
-        return best_trials.front(self._core.log, self.directions, self.constraints)
+        return [detached(trial) for trial in best_trials.front(self._core.log, self.directions, self.constraints)]
 
     @locked
     def hypervolume(self, reference: Sequence[float]) -> float:
@@ -348,7 +349,7 @@ class Readings(Trust):
     @locked
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row a trial, with Optuna's column names (number, value, params_*, ...), `std`, and UTC; needs pandas."""
-        return self._core.log.dataframe(self.directions)
+        return dataframe_of(list(self._core.log), len(self.directions))
 
     # -- copies ------------------------------------------------------------------------------------------------------
 

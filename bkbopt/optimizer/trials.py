@@ -6,14 +6,11 @@ The module imports neither torch nor NumPy, so that programs that only report a 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
+from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = [
     "COMPLETE",
@@ -26,6 +23,7 @@ __all__ = [
     "TrialLog",
     "check_finished",
     "check_running",
+    "detached",
     "utc_now",
 ]
 
@@ -36,7 +34,7 @@ class Trial:
 
     Attributes:
         id: number of the trial, from 0 on.
-        params: the active parameters by name; for a queued trial the given ones.
+        params: the active parameters by name; for a queued trial the given ones. The dict is the caller's own.
         index: row of the pool in which the trial was asked for or told, also after `set_pool`; None for a search space.
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
         values: one for each objective, in the user's units and directions; empty if there are none.
@@ -83,6 +81,11 @@ class Trial:
     def is_feasible(self) -> bool:
         """Whether all known values of outcome constraints are <= 0."""
         return all(value <= 0.0 for value in self.constraints.values())
+
+
+def detached(trial: Trial) -> Trial:
+    """The trial with dicts of its own: programs take parameters out of `trial.params` and put others in."""
+    return replace(trial, params=dict(trial.params), constraints=dict(trial.constraints))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,8 @@ class Entry:
 class TrialLog:
     """All trials by id. Trials are never removed, and their states only advance: queued, running, finished.
 
-    The outcome of a finished trial may be replaced by another one; its place stays.
+    The outcome of a finished trial may be replaced by another one; its place stays. The trials that are put here may be
+    in the hands of the user; those that are kept are `detached` from them.
 
     Attributes:
         entries: the entries, by id.
@@ -238,6 +242,7 @@ class TrialLog:
         return old.place != entry.place or old.outcome == entry.outcome
 
     def _store(self, entry: Entry) -> None:
+        entry = replace(entry, trial=detached(entry.trial))
         if entry.trial.id == len(self.entries):
             self.entries.append(entry)
         else:
@@ -318,45 +323,6 @@ class TrialLog:
         asked = [entry for entry in self.entries if entry.diagnostics is not None]
         asked.sort(key=lambda entry: (entry.trial.asked_at or datetime.min, entry.trial.id))
         return [entry.diagnostics for entry in asked if entry.diagnostics is not None]
-
-    def dataframe(self, directions: Sequence[str]) -> "pandas.DataFrame":
-        """One row for each trial, with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
-
-        Raises:
-            MissingPackageError: pandas is not installed.
-        """
-        with extra("pandas"):
-            import pandas
-
-        columns = table_of(list(self), len(directions))
-        nan = float("nan")
-        for name, cells in columns.items():
-            if name.startswith(("value", "std", "constraints_")):
-                columns[name] = [nan if cell is None else cell for cell in cells]
-        return pandas.DataFrame(columns)
-
-
-def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
-    """The columns of the table of trials by name; missing values are None, times are in UTC."""
-    columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
-    for j in range(n_objectives):
-        name = "value" if n_objectives == 1 else f"values_{j}"
-        columns[name] = [t.values[j] if t.values else None for t in trials]
-    for j in range(n_objectives if any(t.stds for t in trials) else 0):
-        columns["std" if n_objectives == 1 else f"stds_{j}"] = [t.stds[j] if t.stds else None for t in trials]
-    columns["datetime_start"] = [t.asked_at for t in trials]
-    columns["datetime_complete"] = [t.told_at for t in trials]
-    columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]
-    for name in dict.fromkeys(name for t in trials for name in t.params):
-        columns[f"params_{name}"] = [t.params.get(name) for t in trials]
-    for name in dict.fromkeys(name for t in trials for name in t.constraints):
-        columns[f"constraints_{name}"] = [t.constraints.get(name) for t in trials]
-    if any(t.index is not None for t in trials):
-        columns["index"] = [t.index for t in trials]
-    if any(t.label is not None for t in trials):
-        columns["label"] = [t.label for t in trials]
-    columns["state"] = [t.state for t in trials]
-    return columns
 
 
 def utc_now() -> datetime:

@@ -10,7 +10,7 @@ from bkbopt.optimizer import predictions
 from bkbopt.optimizer.labelled_recommendations import belongs as belongs_to
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.trials import Trial, detached
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 
 __all__ = ["Trust"]
@@ -33,7 +33,8 @@ class Trust:
         close to it have values, too; see "Wrong measurements" in the guide on ask and tell. There are none where the
         noise of any value is known (`std=`). `NotReadyError` before the first value.
         """
-        return [self._core.log.entries[i].trial for i in self._core.followed("outliers").trained().outliers]
+        outliers = self._core.followed("outliers").trained().outliers
+        return [detached(self._core.log.entries[i].trial) for i in outliers]
 
     @locked
     def residuals(self, objective: int = 0) -> list[Residual]:

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from types import FrameType
 from typing import Any
 
-import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, MissingPackageError, TrialStateError, UnknownTrialError
+from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
 from bkbopt.optimizer import trials
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
@@ -246,66 +245,32 @@ def test_value_of_several_objectives_is_refused_by_name() -> None:
         _ = finish(log_of(1), 0, Outcome((1.0, 2.0))).value
 
 
-def test_dataframe_has_optunas_columns_types_and_values() -> None:
-    d = optuna.distributions
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    space = {
-        "x": d.FloatDistribution(0.0, 1.0),
-        "n": d.IntDistribution(1, 5),
-        "k": d.CategoricalDistribution(["a", "b"]),
-    }
-    for directions in (["minimize"], ["minimize", "maximize"]):
-        study = optuna.create_study(directions=directions, sampler=optuna.samplers.RandomSampler(0))
-        opt = bo.Optimizer(space, directions=directions, seed=0)
-        for i in range(4):
-            theirs = study.ask(space)
-            ours: Any = opt.ask()
-            if i == 1:
-                study.tell(theirs, state=optuna.trial.TrialState.FAIL)
-                opt.fail(ours)
-            elif i != 3:  # the last one is still running
-                values = [float(i), -float(i)][: len(directions)]
-                study.tell(theirs, values)
-                opt.tell(ours, values if len(values) > 1 else values[0])
-        expected, got = study.trials_dataframe(), opt.trials_dataframe()
-        # Optuna sorts the parameters by name; we keep the space's order.
-        assert sorted(got.columns) == sorted(expected.columns)
-        assert [c for c in got.columns if not c.startswith("params_")] == [
-            c for c in expected.columns if not c.startswith("params_")
-        ]
-        for column in expected.columns:
-            assert got[column].dtype.kind == expected[column].dtype.kind, column
-        for column in (c for c in expected.columns if c.startswith(("number", "value"))):
-            assert got[column].to_list() == pytest.approx(expected[column].to_list(), nan_ok=True)
-        assert got["state"].to_list() == expected["state"].to_list() == ["COMPLETE", "FAIL", "COMPLETE", "RUNNING"]
-        assert (got["duration"].isna() == expected["duration"].isna()).all()
+def test_dicts_of_handed_out_trials_belong_to_the_caller() -> None:
+    """Programs take the model's name out of the parameters, and put the value in."""
+    opt = bo.Optimizer({"x": (0.0, 1.0), "k": ["a", "b"]}, constraints=["g"], seed=0)
+    opt.enqueue({"x": 0.5, "k": "b"}).params.pop("k")
+    asked, more = opt.ask(2)
+    params = [dict(asked.params), dict(more.params)]
+    asked.params.pop("k")
+    told: Any = opt.tell(asked, 1.0, constraints={"g": -1.0})
+    assert told.params == params[0] == {"x": 0.5, "k": "b"}
+    handed = [told, opt.fail(more), opt.trials[0], opt.trials[1], opt.best_trial, *opt.best_trials]
+    handed += [opt.tell({"x": 0.25, "k": "a"}, 2.0, constraints={"g": -1.0})]
+    for trial in handed:
+        trial.params.update(value=trial.value, x=100.0)
+        trial.constraints["g"] = 1.0
+    assert [dict(trial.params) for trial in opt.trials] == [*params, {"x": 0.25, "k": "a"}]
+    assert opt.best_trial.params == params[0]
+    assert opt.best_trial.is_feasible
+    assert "params_value" not in opt.trials_dataframe()
 
 
-def test_dataframe_of_a_pool_tells_the_row() -> None:
-    opt = bo.Optimizer(bo.Pool([[0.0, 1.0], [2.0, 3.0]]), seed=0)
-    opt.ask(2)
-    table = opt.trials_dataframe()
-    assert sorted(table["index"]) == [0, 1]
-    assert list(table.columns)[-1] == "state"
-
-
-def test_dataframe_has_gaps_where_a_parameter_is_not_active_and_where_no_constraint_was_told() -> None:
-    space = {"k": ["a", "b"], "n": bo.Int(1, 3, when={"k": "a"})}
-    opt = bo.Optimizer(space, constraints=["g"], seed=0)
-    opt.tell({"k": "a", "n": 2}, 1.0, constraints={"g": -1.0})
-    opt.tell({"k": "b"}, 2.0)
-    table = opt.trials_dataframe()
-    assert table["params_n"].isna().tolist() == [False, True]
-    assert table["constraints_g"].isna().tolist() == [False, True]
-
-
-def test_dataframe_without_trials_is_empty_but_has_its_columns() -> None:
-    table = bo.Optimizer({"x": (0.0, 1.0)}).trials_dataframe()
-    assert len(table) == 0
-    assert list(table.columns) == ["number", "value", "datetime_start", "datetime_complete", "duration", "state"]
-
-
-def test_without_pandas_the_error_of_the_dataframe_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingPackageError, match=r"pandas: .*bkbopt\[pandas\]"):
-        bo.Optimizer({"x": (0.0, 1.0)}).trials_dataframe()
+def test_dicts_of_outliers_and_of_recovered_trials_belong_to_the_caller() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"x": i / 30} for i in range(31)], [i / 30 + 5.0 * (i == 7) for i in range(31)])
+    running = opt.ask()
+    (outlier,), (lost,) = opt.outliers, opt.recover()
+    for trial in (outlier, lost):
+        trial.params.clear()
+    assert opt.trials[outlier.id].params == {"x": 7 / 30}
+    assert opt.trials[lost.id].params == running.params

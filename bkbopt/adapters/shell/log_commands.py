@@ -15,7 +15,8 @@ from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_labels import labelled
 from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
-from bkbopt.optimizer.trials import Outcome, Trial, table_of, utc_now
+from bkbopt.optimizer.trial_tables import table_of
+from bkbopt.optimizer.trials import Outcome, Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "recover", "show", "tell"]

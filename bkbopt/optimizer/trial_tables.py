@@ -1,0 +1,55 @@
+"""The table of trials.
+
+The module imports neither torch nor NumPy.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bkbopt.errors import extra
+from bkbopt.optimizer.trials import Trial
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["dataframe_of", "table_of"]
+
+
+def dataframe_of(trials: Sequence[Trial], n_objectives: int) -> "pandas.DataFrame":
+    """One row for each trial, with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
+    with extra("pandas"):
+        import pandas
+
+    columns = table_of(trials, n_objectives)
+    nan = float("nan")
+    for name, cells in columns.items():
+        if name.startswith(("value", "std", "constraints_")):
+            columns[name] = [nan if cell is None else cell for cell in cells]
+    return pandas.DataFrame(columns)
+
+
+def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
+    """The columns of the table of trials by name; missing values are None, times are in UTC."""
+    columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
+    for j in range(n_objectives):
+        name = "value" if n_objectives == 1 else f"values_{j}"
+        columns[name] = [t.values[j] if t.values else None for t in trials]
+    for j in range(n_objectives if any(t.stds for t in trials) else 0):
+        columns["std" if n_objectives == 1 else f"stds_{j}"] = [t.stds[j] if t.stds else None for t in trials]
+    columns["datetime_start"] = [t.asked_at for t in trials]
+    columns["datetime_complete"] = [t.told_at for t in trials]
+    columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]
+    for name in dict.fromkeys(name for t in trials for name in t.params):
+        columns[f"params_{name}"] = [t.params.get(name) for t in trials]
+    for name in dict.fromkeys(name for t in trials for name in t.constraints):
+        columns[f"constraints_{name}"] = [t.constraints.get(name) for t in trials]
+    if any(t.index is not None for t in trials):
+        columns["index"] = [t.index for t in trials]
+    if any(t.label is not None for t in trials):
+        columns["label"] = [t.label for t in trials]
+    columns["state"] = [t.state for t in trials]
+    return columns
