@@ -296,7 +296,7 @@ class BKBSampler(BaseSampler):
             return
         by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
         reason = (
-            "its distribution is not that of earlier trials, or the proposed point has no value in its range"
+            "its distribution is new, or the proposed point has no value in its range, or is on a branch that had none"
             if name in followed.latest_distributions()
             else "no earlier trial has it, as when a branch of a conditional space is visited for the first time"
         )

@@ -242,6 +242,21 @@ def test_the_warning_says_that_a_range_has_changed(warned: Callable[[], list[str
     assert "the proposed point has no value in its range" in warned()[0]
 
 
+def test_the_warning_says_that_no_trial_of_a_branch_had_the_parameter(warned: Callable[[], list[str]]) -> None:
+    """Trial 8 is the first with these parameters: `late` is not known to have values where `kind` has another one."""
+    study = new_study(n_startup_trials=5)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=8)
+
+    def later(trial: optuna.Trial) -> float:
+        trial.suggest_categorical("kind", ["a", "b"])
+        return trial.suggest_float("x", 0.0, 1.0) + trial.suggest_float("late", 0.0, 1.0)
+
+    study.optimize(later, n_trials=3)
+    told = [message for message in warned() if "'late' of trial 8" not in message and "'kind'" not in message]
+    assert told
+    assert all("'late'" in message and "or is on a branch that had none" in message for message in told)
+
+
 def test_the_warning_of_independent_sampling_can_be_switched_off(warned: Callable[[], list[str]]) -> None:
     new_study(n_startup_trials=5, warn_independent_sampling=False).optimize(late_parameter, n_trials=10)
     assert warned() == []
