@@ -9,6 +9,7 @@ from bkbopt.plots.readings import drawable, has_model, left_out, recommended_so_
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
+from bkbopt.search.trials.states import FAIL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,8 @@ def draw_progress(
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
 
-    So are outliers, which count neither for the limits of the axes nor as best values.
+    So are outliers, which count neither for the limits of the axes nor as best values. Failed trials have no value to
+    be drawn; the label of the axis says how many there are.
     Recommended values are drawn once the start-up design is over, and circles around `Optimizer.outliers`.
 
     Args:
@@ -56,6 +58,9 @@ def draw_progress(
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
     ax.set_ylabel(value_label(value_name), parse_math=False)
+    failed = sum(trial.state == FAIL for trial in opt.trials)
+    if failed:
+        ax.set_xlabel(f"evaluations with a value (and {failed} failed)")
     legend_below(ax)
     return ax
 

@@ -106,7 +106,7 @@ def left_out(opt: Optimizer, data: Told) -> np.ndarray:
 
 def is_modelled(opt: Optimizer) -> bool:
     """Whether suggestions use models, not the start-up design, and there are two values."""
-    return sum(bool(trial.values) for trial in opt.trials) >= max(opt.n_startup_trials, 2)
+    return opt.n_complete >= max(opt.n_startup_trials, 2)
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

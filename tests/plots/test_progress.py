@@ -123,3 +123,9 @@ def test_an_optimizer_as_recommended_gives_its_recommendations(line: bo.Optimize
     np.testing.assert_array_equal(drawn["ours, recommended"].get_ydata(), readings.recommended_so_far(line))
     with pytest.raises(errors.ArgumentError, match="recommended: expected noise-free values, got an optimizer"):
         plots.regret(line, 0.0, recommended=line)
+
+
+def test_the_axis_of_evaluations_says_how_many_have_failed() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, float("nan"), 2.0, float("inf")], invalid="fail")
+    assert plots.overview(opt).axes[0].get_xlabel() == "evaluations with a value (and 2 failed)"
