@@ -101,9 +101,11 @@ def _parse_value(value: object) -> Parameter:
         return _DISTRIBUTIONS[kind.pop()](value)
     if value is None or isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating)):
         return _fixed(value)
+    # Grids of other packages are arrays, from `numpy.logspace` for example.
+    hint = ": write bo.Ordinal(list(array)) for ordered values" if isinstance(value, np.ndarray) else ""
     raise ArgumentTypeError(
         "expected a Float, Int, Categorical, Ordinal, a tuple (low, high), a range, a list of choices, an Optuna"
-        f" distribution or a number, string, bool or None as a fixed value, got {_with_type(value)}"
+        f" distribution or a number, string, bool or None as a fixed value, got {_with_type(value)}{hint}"
     )
 
 

@@ -103,6 +103,7 @@ def test_other_forms_than_pairs_of_names_and_parameters_are_for_parse(items: obj
         ({"lr": object}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
         ({"lr": {"low": 0}}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
         ({"lr": 1j}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
+        ({"lr": np.logspace(-3, 0, 4)}, ArgumentTypeError, r"of type ndarray: write bo.Ordinal\(list\(array\)\)"),
         ([(0.0, 1.0), 3], ArgumentTypeError, r"parameter 'x1': expected a pair \(low, high\), got 3"),
         ((0, 1), ArgumentTypeError, r"parameter 'x0': expected a pair \(low, high\), got 0"),
         ([(0.0, 1.0), (0, math.nan)], ArgumentError, "parameter 'x1': high: expected a finite number"),
