@@ -25,10 +25,10 @@ from bkbopt.spaces.tables import (
     check_whole,
     is_numeric_table,
     labels_of,
-    names_of_rows,
     read_table,
     selected,
 )
+from bkbopt.spaces.text_columns import names_of_rows
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
 
 __all__ = ["ROWS_LIMIT", "Part", "Product", "error_of_part"]
@@ -51,7 +51,7 @@ class Part:
         columns: of its table, unscaled.
         table: raw values, see the table of symbols.
         labels: of its entries; None for a list, whose values are the labels.
-        doubtful: columns of a data frame that are refused in a first pool, see `tables.names_of_rows`.
+        doubtful: columns of a data frame that are refused in a first pool, see `text_columns.names_of_rows`.
     """
 
     name: str

@@ -29,14 +29,13 @@ from bkbopt.spaces.checking import check_arms
 from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, hashes_of
 from bkbopt.spaces.tables import (
-    all_different,
     as_objects,
     is_numeric_table,
     labels_of,
-    names_of_rows,
     read_table,
     selected,
 )
+from bkbopt.spaces.text_columns import all_different, names_of_rows, note_many_choices, undeclared
 from bkbopt.spaces.values import as_python, is_hashable, is_real, label_key, rows_by_label
 
 __all__ = ["EncodedPool", "Pool", "as_pool"]
@@ -218,6 +217,9 @@ class EncodedPool(Arms):
         doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
         if doubtful:
             raise all_different(doubtful[0])
+        if known is None and hasattr(arms, "iloc") and len(columns.names) > 1:
+            own = undeclared(arms, columns)
+            note_many_choices({name: values for name, values in own.items() if name not in kept}, len(table))
         rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)

@@ -22,7 +22,7 @@ from bkbopt.spaces.parts import Part, Product, error_of_part
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.tables import all_different
+from bkbopt.spaces.text_columns import all_different
 from bkbopt.spaces.values import with_hint
 
 __all__ = ["ProductPool"]

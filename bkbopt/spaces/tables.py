@@ -21,7 +21,6 @@ from bkbopt.spaces.columns import Columns, columns_of, sampled_rows
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_real, shown
 
 __all__ = [
-    "all_different",
     "as_objects",
     "check_column",
     "check_whole",
@@ -31,7 +30,6 @@ __all__ = [
     "is_numeric_table",
     "labels_of",
     "missing_value",
-    "names_of_rows",
     "no_columns",
     "no_numbers",
     "read_table",
@@ -251,28 +249,6 @@ def _kind_of(values: Sequence[object]) -> str | None:
     if not all(map(is_real, values)):
         return None
     return "i" if all(isinstance(value, numbers.Integral) for value in values) else "f"
-
-
-def names_of_rows(arms: Any, columns: Columns) -> tuple[str, ...]:
-    """The columns of text in which more than two rows all differ, unless their categories are declared.
-
-    They may name the rows. A single column does not, nor one that was a column of choices in an earlier pool.
-    """
-    n = len(arms)
-    if not hasattr(arms, "iloc") or n <= 2 or len(columns.names) < 2:
-        return ()
-    declared = {str(c) for c, dtype in zip(arms.columns, arms.dtypes, strict=True) if hasattr(dtype, "categories")}
-    choices = {columns.names[j]: values for j, values in columns.choices.items()}
-    return tuple(name for name, values in choices.items() if len(values) == n and name not in declared)
-
-
-def all_different(name: str) -> ArgumentError:
-    """The error for a column of text whose values are all different."""
-    return ArgumentError(
-        f"pool: expected columns of text with repeated values, but those of {name!r} are all different; pass "
-        f"bo.Pool(frame, id_column={name!r}) if they name the rows, make the column categorical "
-        f"(frame[{name!r}].astype('category')) if they are choices, or drop it."
-    )
 
 
 def as_objects(arms: Any) -> Sequence[Any]:

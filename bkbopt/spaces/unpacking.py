@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
-from bkbopt.spaces.tables import all_different, check_whole, missing_value, no_columns, no_numbers
+from bkbopt.spaces.tables import check_whole, missing_value, no_columns, no_numbers
+from bkbopt.spaces.text_columns import all_different, note_many_choices
 
 __all__ = [
     "ArrowLabels",
@@ -184,9 +185,12 @@ def _unpacked(
         array = unpacked_array(blocks(), dtype, len(coders), wanted.folder)
         labels = [writer.finished() for writer in writers]
     assert array is not None
-    for coder in coders:
-        if isinstance(coder, _Choices) and coder.may_name_rows and 2 < len(coder.places) == len(array):
+    texts = [coder for coder in coders if isinstance(coder, _Choices) and coder.may_name_rows]
+    for coder in texts:
+        if 2 < len(coder.places) == len(array):
             raise all_different(coder.name)
+    if len(coders) > 1:  # a single column is what was meant
+        note_many_choices({coder.name: coder.places for coder in texts}, len(array))
     return StoredPart(
         array,
         tuple(features),
