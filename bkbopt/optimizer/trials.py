@@ -85,7 +85,8 @@ class Trial:
 
 def detached(trial: Trial) -> Trial:
     """The trial with dicts of its own: programs take parameters out of `trial.params` and put others in."""
-    return replace(trial, params=dict(trial.params), constraints=dict(trial.constraints))
+    t, params, constraints = trial, dict(trial.params), dict(trial.constraints)  # `replace` takes twice as long
+    return Trial(t.id, params, t.index, t.state, t.values, constraints, t.stds, t.asked_at, t.told_at, t.label)
 
 
 @dataclass(frozen=True, slots=True)
