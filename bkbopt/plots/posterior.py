@@ -11,10 +11,11 @@ from torch import Tensor
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
-from bkbopt.plots.readings import Told, correlation, drawable, left_out, predicted, told
+from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
 from bkbopt.plots.style import BLUE, GREY, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.trials.directions import sign_of
@@ -51,7 +52,8 @@ def posterior_slice(
     are drawn as told, with their noise; those off the slice beyond three times the range of band and values on it are
     at the edge. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
     which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
-    the background is hatched where the constraints hold with a probability below one half.
+    the background is hatched where the constraints hold with a probability below one half. Failed trials that are not
+    far from the slice are thin crosses at the upper edge; of a contour, where they are.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -93,12 +95,13 @@ def posterior_slice(
         ax.plot(place, mean, color=BLUE, linewidth=2, label="posterior mean")
     else:
         ax.errorbar(place, mean, width * std, fmt="_", markersize=16, color=BLUE, capsize=5, linewidth=2, label=band)
-    seen = _seen(opt, data, coordinates, [dimension], center)
+    seen = _seen(opt, data, data.trials, data.X, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     draw_range(ax, dimension, probabilities(opt, X))
     heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
     _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
     _draw_clipping(ax, opt, heights)
+    _draw_failed(ax, opt, data, coordinates, [dimension], center)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if at is None and _is_visible(best.params, dimension):
@@ -162,9 +165,10 @@ def posterior_contour(
     label = value_label(value_name, f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
     colour_grid(ax, across, up, surface, label)
     draw_area(ax, across, up, probabilities(opt, X), active)
-    seen = _seen(opt, data, coordinates, [across, up], center)
+    seen = _seen(opt, data, data.trials, data.X, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
     _draw_trials(ax, data, seen, seen.places[1], s=20.0, colour="white", linewidth=0.8)
+    _draw_failed(ax, opt, data, coordinates, [across, up], center)
     best = opt.recommend().params
     if at is None and _is_visible(best, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
@@ -211,7 +215,7 @@ class _Seen:
     """The trials that are drawn on a slice.
 
     Attributes:
-        rows: their indices among the trials with a value, (r,).
+        rows: their indices among the trials with a value, or among the failed ones, (r,).
         places: their coordinates, one array (r,) for each axis.
         near: likeness to their projections on the slice, (r,), from 0 to 1.
     """
@@ -229,15 +233,23 @@ class _Seen:
         return _Seen(self.rows[kept], tuple(place[kept] for place in self.places), self.near[kept])
 
 
-def _seen(opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor) -> _Seen:
-    """The trials on the axes, with the likeness of each to its projection on the slice."""
-    values = [[trial.params.get(dimension.name) for trial in data.trials] for dimension in dimensions]
+def _seen(
+    opt: Optimizer,
+    data: Told,
+    trials: Sequence[Trial],
+    encoded: Tensor,
+    coordinates: Coordinates,
+    dimensions: list[Dimension],
+    center: Tensor,
+) -> _Seen:
+    """Those `trials`, at points `encoded (n, d)`, that are on the axes, with their likeness to their projections."""
+    values = [[trial.params.get(dimension.name) for trial in trials] for dimension in dimensions]
     visible = [dimension.visible(own) for dimension, own in zip(dimensions, values, strict=True)]
     rows = np.flatnonzero(np.all(visible, axis=0))
     values = [[own[row] for row in rows] for own in values]
     on_slice = coordinates.encoded(projected(center, dimensions, values))
     places = tuple(dimension.place(own) for dimension, own in zip(dimensions, values, strict=True))
-    X, extent = data.X[torch.from_numpy(rows)], float(data.y.max() - data.y.min())
+    X, extent = encoded[torch.from_numpy(rows)], float(data.y.max() - data.y.min())
     return _Seen(rows, places, likeness(opt, X, on_slice, LEAST * extent))
 
 
@@ -320,6 +332,26 @@ def _draw_clipping(ax: "Axes", opt: Optimizer, heights: np.ndarray) -> None:
     level, sign = opt.clipping_level, sign_of(opt.direction)
     if bool((sign * heights < sign * level).any()):
         ax.axhline(level, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5, label="worse values clipped here")
+
+
+def _draw_failed(
+    ax: "Axes", opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor
+) -> None:
+    """Draw failed trials that are not far from the slice; without a value they have no height on an axis of values."""
+    trials, X = failures(opt, data)
+    if not trials:
+        return
+    seen = _seen(opt, data, trials, X, coordinates, dimensions, center)
+    near = seen.near >= ON
+    if not near.any():
+        return
+    x, *others = (place[near] for place in seen.places)
+    look: Any = {"linestyle": "", "marker": "x", "markersize": 6.0, "clip_on": False, "zorder": 3}
+    if others:
+        ax.plot(x, others[0], color="white", markeredgewidth=3.0, **look)  # a rim that is visible on any colour
+        ax.plot(x, others[0], color="black", markeredgewidth=1.4, label="failed", **look)
+    else:
+        ax.plot(x, np.full(len(x), 0.97), color="black", label="failed", transform=ax.get_xaxis_transform(), **look)
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

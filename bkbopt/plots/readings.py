@@ -18,12 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.recommendations import CAUTION
 from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.trials.directions import sign_of
+from bkbopt.search.trials.states import FAIL
 from bkbopt.surrogates import Surrogate
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Told",
     "correlation",
     "drawable",
+    "failures",
     "has_model",
     "is_modelled",
     "learnt",
@@ -86,6 +88,21 @@ def told(opt: Optimizer) -> Told:
     for trial in valued(opt.trials):
         waiting[trial.values[0]].append(trial)
     return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, drawable(y))
+
+
+def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
+    """Failed trials that are points of the present space, and have no value of another trial, with X (n, d)."""
+    known = set(row_keys(data.X))
+    found: list[tuple[Trial, Tensor]] = []
+    for trial in opt.trials:
+        if trial.state == FAIL:
+            try:
+                x = opt.encode(trial.params)
+            except (ArgumentError, ArgumentTypeError):  # a point of an earlier space
+                continue
+            if row_keys(x)[0] not in known:
+                found.append((trial, x))
+    return tuple(trial for trial, _ in found), torch.cat([data.X[:0], *(x for _, x in found)])
 
 
 def valued(trials: Iterable[Trial]) -> list[Trial]:

@@ -283,3 +283,36 @@ def test_without_an_infeasible_area_nothing_is_hatched(told: bool) -> None:
     for ax in (plots.posterior_slice(opt, "x"), plots.posterior_contour(opt, "x", "y")):
         assert not any("infeasible" in label for label in labelled(ax))
         assert not any(artist.get_hatch() for artist in (*ax.patches, *ax.collections) if artist is not ax.patch)
+
+
+@pytest.fixture
+def failing() -> bo.Optimizer:
+    """Right of x = 1/2 trials fail; one of these was lost, and has a value since. One is far from the slice."""
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0, deterministic=True)
+    points = [{"x": x / 8, "y": y / 4} for x in range(5) for y in range(5)]
+    opt.tell(points, [p["x"] + 2.0 * p["y"] ** 2 for p in points])
+    for x, y in ((0.75, 0.0), (1.0, 0.0), (0.75, 1.0), (0.25, 0.1)):
+        opt.enqueue({"x": x, "y": y})
+        opt.fail(opt.ask())
+    opt.tell({"x": 0.25, "y": 0.1}, 0.27)
+    return opt
+
+
+def crosses(ax: Axes) -> list[list[float]]:
+    (marks,) = (line for line in ax.get_lines() if line.get_label() == "failed")
+    return np.asarray(marks.get_xydata()).tolist()
+
+
+def test_failed_trials_near_a_slice_are_crosses_at_its_upper_edge(failing: bo.Optimizer) -> None:
+    assert crosses(plots.posterior_slice(failing, "x")) == [[0.75, 0.97], [1.0, 0.97]]
+
+
+def test_failed_trials_are_crosses_on_a_contour(failing: bo.Optimizer) -> None:
+    assert crosses(plots.posterior_contour(failing, "x", "y")) == [[0.75, 0.0], [1.0, 0.0], [0.75, 1.0]]
+
+
+def test_failed_trials_of_an_earlier_space_are_not_drawn(failing: bo.Optimizer) -> None:
+    failing.set_space({"x": (0.0, 0.8), "y": (0.0, 1.0)})
+    assert crosses(plots.posterior_slice(failing, "x")) == [[0.75, 0.97]]
+    failing.set_space({"x": (0.0, 0.7), "y": (0.0, 1.0)})
+    assert "failed" not in labelled(plots.posterior_slice(failing, "x"))
