@@ -250,7 +250,8 @@ def _one_a_row(y: Any, n: int) -> npt.NDArray[Any]:
 def _check_names(given: Names, names: Names) -> None:
     if set(given) != set(names):
         missing, new = sorted(set(names) - set(given)), sorted(set(given) - set(names))
-        raise ArgumentError(f"x: expected the features of the first row, but {missing} are missing and {new} are new.")
+        differ = [f"{some} are {what}" for some, what in ((missing, "missing"), (new, "new")) if some]
+        raise ArgumentError(f"x: expected the features of the first row, but {' and '.join(differ)}.")
 
 
 def _from_tensor(values: Any) -> Any:
@@ -280,7 +281,14 @@ def _as_float(X: Any) -> Array:
     except TypeError as error:
         raise ArgumentTypeError(f"X: expected real numbers; {error}.") from error
     except ValueError as error:
-        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}.") from error
+        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}{_of_text(X)}.") from error
+
+
+def _of_text(X: Any) -> str:
+    """The columns of a data frame that are no numbers, and what to do with them; empty for other tables."""
+    kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
+    columns = [str(name) for name, dtype in kinds if getattr(dtype, "kind", "f") not in "biuf"]
+    return f", in {columns}: encode these, as by scikit-learn's OneHotEncoder, or leave them out" if columns else ""
 
 
 def _finite(A: Array) -> Array:

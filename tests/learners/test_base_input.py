@@ -219,6 +219,15 @@ def test_columns_of_a_data_frame_may_change_places() -> None:
         model.predict(frame.rename(columns={"age": "shoe"}))
 
 
+def test_a_data_frame_without_a_column_or_with_one_of_text_is_refused_by_its_name() -> None:
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    model = KONS.paper().fit(frame, LABELS)
+    with pytest.raises(ArgumentError, match=r"but \['age'\] are missing\.$"):
+        model.predict(frame.drop(columns="age"))
+    with pytest.raises(ArgumentError, match=r"'red', in \['shoe', 'hat'\]: encode these, as by scikit-learn's OneHot"):
+        KONS.paper().fit(frame.assign(shoe="red", hat=pd.Categorical(["red"] * len(frame))), LABELS)
+
+
 def test_row_of_a_data_frame_is_read_by_its_names() -> None:
     frame = pd.DataFrame(X, columns=list(NAMES))
     model, plain = KONS.paper(), KONS.paper()
