@@ -118,8 +118,8 @@ SHELL = (
     Fault(
         "a trial is told twice from the shell",
         "adapters/shell/writing.py",
-        "check_running(entry, number, n_trials, call).finished(",
-        "entry.finished(",
+        'check_running(entry, number, n_trials, call, "--replace")',
+        "entry",
         LOG_COMMANDS,
     ),
     Fault(

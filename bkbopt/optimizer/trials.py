@@ -331,12 +331,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
-    """The entry, checked to be that of a running trial; raises the errors of `TrialLog.running_entry`."""
+def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str, flag: str = "replace=True") -> Entry:
+    """The entry of a running trial; the errors are those of `TrialLog.running_entry`, `flag` is that of `tell`."""
     if entry is None:
         raise _unknown(trial_id, n_trials)
     if entry.trial.state != RUNNING:
-        raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(entry.trial)}.")
+        fate = _fate(entry.trial, flag if call == "tell" else "")
+        raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {fate}.")
     return entry
 
 
@@ -358,10 +359,9 @@ def _unknown(trial_id: int, n_trials: int) -> UnknownTrialError:
     return UnknownTrialError(f"trial: expected the id of a trial ({known}), got {trial_id}.")
 
 
-def _fate(trial: Trial) -> str:
+def _fate(trial: Trial, flag: str) -> str:
     if trial.state == WAITING:
         return "is queued and was not asked yet"
-    if trial.state == FAIL:
-        return "was failed already"
     what = f"the value {trial.values[0]!r}" if len(trial.values) == 1 else "its values"
-    return f"was told {what} already"
+    fate = "was failed already" if trial.state == FAIL else f"was told {what} already"
+    return f"{fate}; {flag} replaces its outcome" if flag else fate

@@ -211,10 +211,14 @@ def test_second_answer_is_refused_and_named() -> None:
     finish(log, 0, Outcome((1.5,)))
     finish(log, 1, Outcome())
     finish(log, 2, Outcome((1.0, 2.0)))
-    with pytest.raises(TrialStateError, match=r"tell: .* trial 0 was told the value 1.5 already"):
+    with pytest.raises(
+        TrialStateError, match=r"0 was told the value 1.5 already; replace=True replaces its outcome\.$"
+    ):
         log.running_entry(0, "tell")
-    with pytest.raises(TrialStateError, match=r"fail: .* trial 1 was failed already"):
+    with pytest.raises(TrialStateError, match=r"fail: .* trial 1 was failed already\.$"):
         log.running_entry(1, "fail")
+    with pytest.raises(TrialStateError, match=r"trial 1 was failed already; replace=True replaces its outcome\.$"):
+        log.running_entry(1, "tell")
     with pytest.raises(TrialStateError, match=r"tell: .* trial 2 was told its values already"):
         log.running_entry(2, "tell")
     assert log.running_entry(3, "tell").trial.state == RUNNING

@@ -73,7 +73,8 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing
         if replacing:
             done = check_finished(entry, number, n_trials, call).replaced(outcome)
         else:
-            done = check_running(entry, number, n_trials, call).finished(outcome, writer.next_place(), utc_now())
+            held = check_running(entry, number, n_trials, call, "--replace")
+            done = held.finished(outcome, writer.next_place(), utc_now())
         writer.put([done])
     return done.trial
 

@@ -75,9 +75,9 @@ def test_outcomes_are_those_that_the_optimizer_writes(state: str, capsys: pytest
     assert [trial.state for trial in opt.trials] == ["FAIL", "FAIL", "COMPLETE", "FAIL", *["RUNNING"] * 3]
     for other in (1, 3):
         assert ours.trials[other].params == ours.trials[{1: 4, 3: 5}[other]].params
-    message = "tell: expected a running trial, but trial 2 was told the value 0.1 already."
-    assert message in refused(capsys, "tell", state, 2, 1.0)
-    with pytest.raises(bo.errors.TrialStateError, match=message):
+    message = "tell: expected a running trial, but trial 2 was told the value 0.1 already; {} replaces its outcome."
+    assert message.format("--replace") in refused(capsys, "tell", state, 2, 1.0)
+    with pytest.raises(bo.errors.TrialStateError, match=message.format("replace=True")):
         opt.tell(2, 1.0)
 
 
