@@ -10,12 +10,14 @@ __all__ = ["as_html"]
 
 #: Number of trials that are shown.
 SHOWN = 5
+#: The word for a failed trial that says nothing about its point.
+LOST = "LOST (no fault of its point)"
 
 
 def as_html(opt: "Readings") -> str:
     """See `Optimizer._repr_html_`."""
-    trials = opt.trials
-    states = [trial.state for trial in trials]
+    trials, lost = opt.trials, {trial.id for trial in opt.lost_trials}
+    states = [LOST if trial.id in lost else trial.state for trial in trials]
     counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in dict.fromkeys(states)) or "no trials"
     lines = [f"<b>Optimizer</b> to {', '.join(opt.directions)}: {html.escape(counts)}"]
     complete = [trial for trial in trials if trial.values and trial.is_feasible]
@@ -29,10 +31,10 @@ def as_html(opt: "Readings") -> str:
     label = ["label"] if any(trial.label is not None for trial in trials[-SHOWN:]) else []
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *label, *names])
     rows = []
-    for trial in trials[-SHOWN:]:
+    for trial, state in zip(trials[-SHOWN:], states[-SHOWN:], strict=True):
         values = ", ".join(f"{value:.6g}" for value in trial.values)
         own = ["" if trial.label is None else str(trial.label)] * len(label)
-        cells = [str(trial.id), trial.state, values, *own]
+        cells = [str(trial.id), state, values, *own]
         cells += [_short(trial.params.get(name, "")) for name in names]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""

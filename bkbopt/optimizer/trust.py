@@ -36,6 +36,24 @@ class Trust:
         outliers = self._core.followed("outliers").trained().outliers
         return [detached(self._core.log.entries[i].trial) for i in outliers]
 
+    @property
+    @locked
+    def lost_trials(self) -> list[Trial]:
+        """Failed trials that ended for a reason that is not their point, by id; the search learns nothing from them.
+
+        They were interrupted (Ctrl-C in `minimize` or `bkbopt run`), or their process died and `recover(enqueue=True)`
+        queued their points again. Their state is "FAIL".
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+            >>> failed, lost = opt.fail(opt.ask()), opt.ask()
+            >>> again = opt.recover(enqueue=True)
+            >>> [trial.id for trial in opt.trials if trial.state == "FAIL"], [trial.id for trial in opt.lost_trials]
+            ([0, 1], [1])
+        """
+        return [entry.trial for entry in self._core.log.entries if entry.is_lost]
+
     @locked
     def residuals(self, objective: int = 0) -> list[Residual]:
         """How far each value is from what all others lead to expect, in standard deviations, the farthest first.

@@ -163,6 +163,11 @@ def _row(point: Trial | Recommendation) -> list[tuple[str, object]]:
 
 def _remarks(run: Run) -> Iterator[str]:
     n = max(run.opt.n_startup_trials, 2)
+    if run.lost:
+        yield (
+            "Lost trials ended for a reason that is not their point: they were interrupted, or their process died. The "
+            "search learns nothing from them."
+        )
     if not run.valued:
         yield "There are no values yet; pictures are drawn once there are."
     elif not run.front:

@@ -40,6 +40,11 @@ class Run:
         """The best trials; none if no trial is feasible."""
         return self.opt.best_trials if any(trial.is_feasible for trial in self.valued) else []
 
+    @cached_property
+    def lost(self) -> set[int]:
+        """Ids of the trials that ended for a reason that is not their point."""
+        return {trial.id for trial in self.opt.lost_trials}
+
     @property
     def is_single(self) -> bool:
         """Whether there is one objective."""
@@ -64,8 +69,9 @@ class Run:
     @property
     def lead(self) -> str:
         """The run in a sentence."""
-        counts = Counter(trial.state for trial in self.trials)
-        states = ", ".join(f"{counts[state]} {word}" for state, word in tables.STATES.items() if counts[state])
+        counts = Counter(tables.state_of(trial, self.lost) for trial in self.trials)
+        words = (*tables.STATES.values(), tables.LOST)
+        states = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
         aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
         times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
         span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""

@@ -1,7 +1,7 @@
 """The tables of a report: trials, the space or pool, options, versions."""
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 from typing import Any
@@ -15,6 +15,7 @@ from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 
 __all__ = [
+    "LOST",
     "STATES",
     "candidates_table",
     "cell",
@@ -23,6 +24,7 @@ __all__ = [
     "options_table",
     "plus_minus",
     "row_words",
+    "state_of",
     "trials_table",
     "versions_table",
 ]
@@ -33,6 +35,8 @@ LONGEST = 80
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
+#: The word for a failed trial that says nothing about its point.
+LOST = "lost"
 #: What names the row of a pool, by the words of a report.
 ROW = {"row of the pool": "index", "label": "label"}
 #: Packages whose versions are listed.
@@ -47,6 +51,11 @@ def cell(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}\u2026"
 
 
+def state_of(trial: Trial, lost: Container[int]) -> str:
+    """The state of a trial in words; `lost` are the ids of the lost trials."""
+    return LOST if trial.id in lost else STATES[trial.state]
+
+
 def row_words(points: Iterable[object]) -> dict[str, str]:
     """The attributes in which any of these trials or recommended points names its row of a pool, by their words."""
     every = list(points)
@@ -58,7 +67,7 @@ def trials_table(
 ) -> Html:
     """Trials with values, constraints, parameters and times; `notes` by trial id are written beside some of them."""
     names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
-    row_names = row_words(trials)
+    row_names, lost = row_words(trials), {trial.id for trial in opt.lost_trials}
     has_notes = any(notes.values())
     head = ["trial", *value_names, "state", *(["note"] * has_notes), *opt.constraints]
     head += [*row_names, *names, "asked (UTC)", "seconds"]
@@ -66,7 +75,7 @@ def trials_table(
     def row(trial: Trial) -> Iterator[object]:
         yield trial.id
         yield from map(cell, trial.values or [None] * len(value_names))
-        yield STATES[trial.state]
+        yield state_of(trial, lost)
         if has_notes:
             yield Html("".join(map(pill, notes.get(trial.id, ()))))
         yield from (cell(trial.constraints.get(constraint)) for constraint in opt.constraints)

@@ -163,6 +163,16 @@ def test_page_for_notebooks_tells_the_best_the_recommended_and_the_latest() -> N
     assert page.count("<tr>") == 6  # a head and the latest five
 
 
+def test_page_for_notebooks_counts_lost_trials_apart_from_failed_ones() -> None:
+    opt = optimizer({"x": (0.0, 1.0)})
+    opt.fail(opt.ask())
+    opt.ask()
+    opt.recover(enqueue=True)
+    page = opt._repr_html_()
+    assert "1 fail, 1 lost (no fault of its point), 1 waiting" in page
+    assert page.count("<td>FAIL</td>") == page.count("<td>LOST (no fault of its point)</td>") == 1
+
+
 def test_page_for_notebooks_of_several_objectives_and_of_no_feasible_trial() -> None:
     several = optimizer(directions=["minimize", "maximize"])
     several.tell([{"x": 0.1, "y": 0.0}, {"x": 0.2, "y": 0.0}], [[1.0, 2.0], [2.0, 3.0]])

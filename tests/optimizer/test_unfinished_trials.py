@@ -43,6 +43,18 @@ def test_a_lost_trial_is_no_evidence_that_its_point_fails_if_the_point_is_queued
         assert one._core.update().history.n_failed == (0 if enqueue else 1)
 
 
+def test_lost_trials_are_listed_until_they_have_an_outcome(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    assert opt.lost_trials == []
+    opt.fail(opt.ask())
+    opt.ask()
+    opt.recover(enqueue=True)
+    for one in (opt, bo.Optimizer.open(path)):
+        assert one.lost_trials == [opt.trials[1]]
+    opt.tell(1, 0.5, replace=True)
+    assert opt.lost_trials == []
+
+
 def test_a_lost_trial_may_turn_out_to_have_failed(path: Path) -> None:
     opt = optimizer(path, seed=0)
     trial = opt.ask()

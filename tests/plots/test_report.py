@@ -94,6 +94,18 @@ def test_a_report_without_values_says_so(tmp_path: Path) -> None:
     assert not page.all("img")
 
 
+def test_a_lost_trial_is_told_from_a_failed_one(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.fail(opt.ask())
+    assert "Lost trials" not in reported(opt, tmp_path).full_text
+    opt.ask()
+    opt.recover(enqueue=True)
+    page = reported(opt, tmp_path)
+    assert [row["state"] for row in rows(page, "3 trials")] == ["failed", "lost", "queued"]
+    assert "3 trials (1 queued, 1 failed, 1 lost)" in page.full_text
+    assert "Lost trials ended for a reason that is not their point" in page.full_text
+
+
 def test_a_single_trial_is_one_trial(tmp_path: Path) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
     opt.ask()
