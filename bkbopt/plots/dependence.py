@@ -12,15 +12,17 @@ from torch import Tensor
 from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
+from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
-from bkbopt.plots.readings import predicted, told
+from bkbopt.plots.readings import Told, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
 
 __all__ = ["pairwise_dependence", "partial_dependence"]
@@ -51,7 +53,8 @@ def partial_dependence(
     arms of the pool. Switches (parameters on which others are conditional) are not averaged over; they have the values
     of the recommended point, or those of `at`. For one parameter the band contains the middle 80 % of the averaged
     curves. A wide band means interactions with other parameters, or effects of these alone; it is not a measure of
-    uncertainty.
+    uncertainty. If very bad values are clipped before they are modelled, the legend names `Optimizer.clipping_level`,
+    near which the mean ends; the level is drawn where it is within the axis.
 
     Args:
         opt: an optimizer with at least one value.
@@ -81,10 +84,14 @@ def partial_dependence(
     across = dimension_of(coordinates, "x", x, center, ALONG)
     if y is None:
         ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
+        note_level(ax, opt, averages.data)
         legend_below(ax, below=across.room(ax))
         return ax
     across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
-    return _draw_surface(axes_of(ax), averages, across, up, value_label(value_name, "{}, averaged over the rest"))
+    ax, label = axes_of(ax), value_label(value_name, "{}, averaged over the rest")
+    mark_level(ax, _draw_surface(ax, averages, across, up, label), opt, averages.data)
+    legend_below(ax, below=across.room(ax))
+    return ax
 
 
 def _center(opt: Optimizer, coordinates: Coordinates, at: Mapping[str, Any] | None) -> Tensor:
@@ -156,7 +163,9 @@ def pairwise_dependence(
                 _draw_surface(ax, averages, *pair, "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
     most = max(1, int(LETTERS * figure.bbox.width / figure.dpi))
-    lines = [value_label(value_name, form, len(form) + PANEL), *_held(opt, center)]
+    level = clipped_at(opt, averages.data.y)
+    notes = [*_held(opt, center), *([] if level is None else [in_words(level)])]
+    lines = [value_label(value_name, form, len(form) + PANEL), *notes]
     title = "\n".join(textwrap.fill(line, most) for line in lines)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
@@ -177,6 +186,7 @@ class _Averages:
     """Predictions at `samples (n_samples, k)` in which one or two columns are replaced by given values."""
 
     opt: Optimizer
+    data: Told
     coordinates: Coordinates
     center: Tensor
     samples: Tensor
@@ -185,9 +195,8 @@ class _Averages:
     def of(cls, opt: object, at: Mapping[str, Any] | None, n_samples: int) -> "_Averages":
         """The samples of a plot with the arguments of `partial_dependence`, which are checked."""
         opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
-        told(opt)
-        coordinates = coordinates_of(opt)
-        return cls(opt, coordinates, _center(opt, coordinates, at), coordinates.sampled(n_samples, at=at))
+        data, coordinates = told(opt), coordinates_of(opt)
+        return cls(opt, data, coordinates, _center(opt, coordinates, at), coordinates.sampled(n_samples, at=at))
 
     def curves(self, *dimensions: Dimension) -> np.ndarray:
         """Posterior means `(n_1 * n_2, n_samples)` over the values of dimensions; the last changes fastest."""
@@ -216,10 +225,10 @@ def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) 
     return ax
 
 
-def _draw_surface(ax: "Axes", averages: _Averages, across: Dimension, up: Dimension, label: str) -> "Axes":
+def _draw_surface(ax: "Axes", averages: _Averages, across: Dimension, up: Dimension, label: str) -> "Colorbar":
     surface = averages.curves(up, across).mean(axis=-1)
     surface[~averages.coordinates.active([across, up], grid_of(averages.center, across, up))] = np.nan
-    colour_grid(ax, across, up, surface, label)
+    bar = colour_grid(ax, across, up, surface, label)
     across.dress(ax, "x")
     up.dress(ax, "y")
-    return ax
+    return bar

@@ -12,16 +12,17 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
-from bkbopt.plots.style import BLUE, GREY, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
+from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
 
 __all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "projected"]
 
@@ -100,7 +101,8 @@ def posterior_slice(
     draw_range(ax, dimension, probabilities(opt, X))
     heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
     _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
-    _draw_clipping(ax, opt, heights)
+    if (level := clipped_at(opt, heights)) is not None:
+        draw_level(ax, level)
     _draw_failed(ax, opt, data, coordinates, [dimension], center)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
@@ -128,7 +130,8 @@ def posterior_contour(
 
     Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. There is no
     colour where one of the two parameters is inactive because of the value of the other. Where values are worse than
-    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level.
+    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level: the legend names it, and a
+    line on the colour bar is there.
 
     Args:
         opt: an optimizer with at least one value.
@@ -163,7 +166,9 @@ def posterior_contour(
     surface = predicted(opt, X)[0 if what == "mean" else 1]
     surface[~active] = np.nan
     label = value_label(value_name, f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
-    colour_grid(ax, across, up, surface, label)
+    bar = colour_grid(ax, across, up, surface, label)
+    if what == "mean":
+        mark_level(ax, bar, opt, data)
     draw_area(ax, across, up, probabilities(opt, X), active)
     seen = _seen(opt, data, data.trials, data.X, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
@@ -178,7 +183,7 @@ def posterior_contour(
     return ax
 
 
-def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> None:
+def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> "Colorbar":
     """Draw values `surface (n_up * n_across,)` with a colour bar: as contours for two continua, otherwise as cells.
 
     Where values are NaN, as at combinations that do not exist, the area is hatched.
@@ -189,9 +194,11 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
         drawn: Any = ax.contourf(*places, surface, levels=14, cmap=MAP)
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
-    ax.figure.colorbar(drawn, ax=ax).set_label(label, parse_math=False)
+    bar = ax.figure.colorbar(drawn, ax=ax)
+    bar.set_label(label, parse_math=False)
     if np.ma.getmaskarray(surface).any():
         ax.patch.set(facecolor="0.95", edgecolor="0.75", hatch="///")
+    return bar
 
 
 def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
@@ -325,13 +332,6 @@ def _heights(
     if (heights != y)[~out].any():
         return heights, ", far ones at the edge"
     return heights, ", outliers at the edge" if out.any() else ""
-
-
-def _draw_clipping(ax: "Axes", opt: Optimizer, heights: np.ndarray) -> None:
-    """Draw the level to which worse values are clipped before they are modelled, if some are drawn beyond it."""
-    level, sign = opt.clipping_level, sign_of(opt.direction)
-    if bool((sign * heights < sign * level).any()):
-        ax.axhline(level, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5, label="worse values clipped here")
 
 
 def _draw_failed(
