@@ -98,7 +98,8 @@ def is_exploring_costly(number: int, models: Models, n_arms: int | None) -> bool
     if n_arms is None or not models.is_plain or number // 2 % EXPLORING == 0:
         return False
     latest = models.history.finished[-RECENT:]
-    numbers, costs = np.array([e.number for e in latest]), models.costs(models.history.X[-len(latest) :]).numpy()
+    numbers = np.array([e.number for e in latest])
+    costs = models.losses(models.history.X[-len(latest) :], predicted=False).numpy()
     # Perturbations cost more, and have odd and even numbers.
     counted = np.isfinite(costs) & (numbers >= FIRST_NARROW) & ~np.array([is_within_schedule(n) for n in numbers])
     even, odd = (costs[counted & (numbers % 2 == k)] for k in (0, 1))
@@ -134,7 +135,7 @@ class Chooser:
             repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
-        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.models.history)
+        perturbs = perturbs and is_perturbation(self.request.number, self.models, self.posteriors, candidates)
         # Without noise the rows of a pool that are chosen have no value in any case.
         perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))

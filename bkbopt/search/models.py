@@ -160,15 +160,18 @@ class Models:
             sure=sure,
         )
 
-    def costs(self, X: Tensor) -> Tensor:
+    def losses(self, X: Tensor, *, predicted: bool) -> Tensor:
         """Posterior mean of the first objective at the best evaluated point minus that at the points `X (n, d)`, (n,).
 
-        It is NaN for a point without a value.
+        For a point without a value, where a trial has failed, it is `predicted`, and at least 0, or else NaN.
         """
-        means, observations = self.objectives[0].fitted.numpy(), self.objectives[0].surrogate.observations
-        rows = [observations.row_of(key) for key in row_keys(X)]
-        known = np.array([math.nan if row is None else means[row] for row in rows])
-        return torch.from_numpy(means.max() - known)
+        means, surrogate = self.objectives[0].fitted.numpy(), self.objectives[0].surrogate
+        rows = [surrogate.observations.row_of(key) for key in row_keys(X)]
+        known = torch.from_numpy(np.array([math.nan if row is None else means[row] for row in rows]))
+        unknown = known.isnan()
+        if predicted and bool(unknown.any()):
+            known[unknown] = surrogate.model(X[unknown])[0]
+        return (float(means.max()) - known).clamp_min(0.0)
 
     def _known_points(self) -> "Known":
         """What is known of the observed points, computed once for the same trials."""
@@ -347,10 +350,6 @@ class Posteriors:
         # With several objectives a point ranks mainly by its worst objective, each on its own scale.
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
         return self.known.X[rows[(rank - 1e3 * violation).topk(min(N_INCUMBENTS, len(rows))).indices]]
-
-    def losses(self, X: Tensor) -> Tensor:
-        """Posterior mean of the first objective at the best known point minus that at `X (n, d)`, at least 0, (n,)."""
-        return (self.known.means[:, 0].max() - self.models[0](X)[0]).clamp_min(0.0)
 
     def lower_bound(self) -> tuple[Tensor, float]:
         """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""

@@ -42,8 +42,7 @@ from torch import Tensor
 
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope
 from bkbopt.search.criteria.criterion import UpperBound
-from bkbopt.search.models import Posteriors
-from bkbopt.search.trials.history import History
+from bkbopt.search.models import Models, Posteriors
 
 __all__ = [
     "AFFORDABLE",
@@ -123,15 +122,15 @@ def _count(number: int) -> int:
     return math.floor(PERTURBATIONS * number**0.5)
 
 
-def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, history: History) -> bool:
+def is_perturbation(number: int, models: Models, posteriors: Posteriors, candidates: CandidateSet) -> bool:
     """Whether trial `number` is a perturbation."""
     schedule = _schedule(posteriors, candidates)
     has_untried_rows = candidates.n_arms is not None and posteriors.is_plain
     is_possible = candidates.coordinate_perturbation is not None or has_untried_rows
     if len(posteriors.models) > 1 or not is_possible or not schedule.is_due(number):
         return False
-    latest = history.finished[-RECENT:]
-    losses = posteriors.losses(history.X[-len(latest) :])
+    latest = models.history.finished[-RECENT:]
+    losses = models.losses(models.history.X[-len(latest) :], predicted=True)
     return schedule.is_affordable(number, [e.number for e in latest], losses)
 
 

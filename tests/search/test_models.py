@@ -135,3 +135,17 @@ def test_what_a_schedule_of_the_users_own_returns_is_checked_and_a_refused_ask_a
     with pytest.raises(error, match=r"^beta: expected a finite number >= 0 from the schedule of beta"):
         opt.ask()
     assert len(opt.trials) == 2
+
+
+@pytest.mark.parametrize("surrogate", ["exact", "bkb"])
+def test_losses_of_points_without_a_value_are_predicted_or_nan(surrogate: str) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, seed=0)
+    opt.tell([{"x": 0.1 * i} for i in range(8)], [*[(0.1 * i - 0.3) ** 2 for i in range(7)], None], invalid="fail")
+    models = opt._core.followed("test").trained()
+    X = models.history.X
+    means = models.objectives[0].surrogate.model(X)[0]
+    expected = means[:7].max() - means
+    torch.testing.assert_close(models.losses(X, predicted=True), expected.clamp_min(0.0), rtol=0, atol=1e-9)
+    known = models.losses(X, predicted=False)
+    torch.testing.assert_close(known[:7], expected[:7], rtol=0, atol=1e-9)
+    assert known[7:].isnan().tolist() == [True]
