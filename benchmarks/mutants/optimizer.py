@@ -97,8 +97,8 @@ OPTIMIZER = (
     Fault(
         "a constraint that is missing fails nothing",
         "optimizer/telling.py",
-        "column[:, 0].tolist(), valid & fine",
-        "column[:, 0].tolist(), valid",
+        'if invalid == "skip" else fine)',
+        'if invalid == "skip" else True)',
         TELLING,
     ),
     Fault(

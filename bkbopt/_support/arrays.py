@@ -13,6 +13,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 __all__ = [
     "DEFAULT_NOISE",
     "DROPPED",
+    "UNKNOWN",
     "as_points",
     "as_values",
     "check_noise",
@@ -24,6 +25,7 @@ __all__ = [
 DEFAULT_NOISE = 1e-2
 #: What to do with values that are not finite, for messages.
 DROPPED = 'drop it, or fail that trial, as invalid="fail" does'
+UNKNOWN = 'leave it out, as invalid="skip" does for many trials, or fail that trial, as invalid="fail" does'
 
 
 def check_noise(noise: object) -> float:
@@ -66,7 +68,14 @@ def as_points(
     return T
 
 
-def as_values(y: object, n: int | None = None, device: torch.device | None = None, name: str = "y") -> Tensor:
+def as_values(
+    y: object,
+    n: int | None = None,
+    device: torch.device | None = None,
+    name: str = "y",
+    *,
+    advice: str = DROPPED,
+) -> Tensor:
     """Values as a float64 tensor `(n,)`; the errors are those of `as_points`."""
     T = _as_tensor(y, device, name)
     if T.ndim == 0:
@@ -78,7 +87,7 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
         raise ArgumentError(f"{name}: expected shape {expected}, one value for each point, got {tuple(T.shape)}.")
     if not _all_finite(T):
         row = int(torch.nonzero(~torch.isfinite(T))[0])
-        raise ArgumentError(f"{name}: expected finite values, got {float(T[row])} at position {row}; {DROPPED}.")
+        raise ArgumentError(f"{name}: expected finite values, got {float(T[row])} at position {row}; {advice}.")
     return T
 
 

@@ -257,11 +257,12 @@ class Optimizer(Readings):
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
-            constraints: their values by name, feasible if <= 0; for many trials arrays or columns without gaps.
+            constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
-            invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip").
+            invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip"). So do
+                rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.
             replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. All is then learnt again.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import DROPPED, as_points, as_values
+from bkbopt._support.arrays import DROPPED, UNKNOWN, as_points, as_values
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
@@ -278,9 +278,10 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
     values, valid = _matrix(argument, told.value, n, k, invalid != "raise")
     limits = {}
     for name, given in told.constraints.items():
-        column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise")
-        assert column is not None
-        limits[name], valid = column[:, 0].tolist(), valid & fine
+        numbers, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
+        assert numbers is not None
+        limits[name] = [number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)]
+        valid = valid & (fine | np.isnan(_with_nan(name, _plain(given))) if invalid == "skip" else fine)
     stds, known = _known_stds(told.std, valid, k)
     if values is None and known.any():
         raise ArgumentError(
@@ -291,24 +292,18 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
     of_values, of_stds = (() if table is None else table.tolist() for table in (values, stds))
     out = []
     for i, target in enumerate(told.targets):
-        if invalid == "skip" and not valid[i]:
+        of_limits = {name: number for name, column in limits.items() if (number := column[i]) is not None}
+        if invalid == "skip" and not (valid[i] and (of_limits or values is not None)):
             continue
-        report = Report(
-            target if isinstance(target, Mapping) else trial_id(target),
-            Outcome(
-                () if values is None else tuple(of_values[i]),
-                {name: column[i] for name, column in limits.items()},
-                None if stds is None or not known[i] else tuple(of_stds[i]),
-            )
-            if valid[i]
-            else Outcome(),
-            _as_trial(target),
-        )
-        out.append(report)
+        of_std = tuple(of_stds[i]) if known[i] else None
+        given = Outcome(() if values is None else tuple(of_values[i]), of_limits, of_std) if valid[i] else Outcome()
+        out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
     return out
 
 
-def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[torch.Tensor | None, Any]:
+def _matrix(
+    name: str, given: Any, n: int, k: int, keep_invalid: bool, *, advice: str = DROPPED
+) -> tuple[torch.Tensor | None, Any]:
     """Numbers (n, k) or None, and a mask of the finite rows."""
     fine = np.ones(n, dtype=bool)
     if given is None:
@@ -321,7 +316,9 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
         if given.ndim and len(given) == n:
             finite = np.isfinite(given)
             fine, given = finite.all(axis=tuple(range(1, given.ndim))), np.where(finite, given, 0.0)
-    table = as_values(given, n, name=name)[:, None] if k == 1 else as_points(given, k, name=name, advice=DROPPED)
+    if k == 1:
+        return as_values(given, n, name=name, advice=advice)[:, None], fine
+    table = as_points(given, k, name=name, advice=advice)
     if len(table) != n:
         raise ArgumentError(
             f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."

@@ -204,6 +204,22 @@ def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for()
     assert [dict(t.constraints) for t in done[1:3]] == [{}, {}]
 
 
+def test_a_row_that_lacks_one_of_its_constraints_is_told_without_it_where_gaps_are_left_out() -> None:
+    opt = optimizer(constraints=["heat", "weight"])
+    limits = {"heat": [-1.0, math.nan, -1.0, math.inf, math.nan], "weight": [-1.0, -1.0, None, 0.5, math.nan]}
+    done = opt.tell([ROWS[0]] * 5, [1.0, 2.0, 3.0, 4.0, 5.0], constraints=limits, invalid="skip")
+    assert [(t.value, dict(t.constraints)) for t in done] == [
+        (1.0, {"heat": -1.0, "weight": -1.0}),
+        (2.0, {"weight": -1.0}),
+        (3.0, {"heat": -1.0}),
+        (5.0, {}),
+    ]
+    only = opt.tell([ROWS[0]] * 3, None, constraints={"heat": [1.0, math.nan, math.nan]}, invalid="skip")
+    assert [(t.state, dict(t.constraints)) for t in only] == [("COMPLETE", {"heat": 1.0})]
+    with pytest.raises(ArgumentError, match=r'^constraints\[.heat.\]: .* nan at position 1; .* invalid="skip" does'):
+        opt.tell([ROWS[0]] * 2, [1.0, 2.0], constraints={"heat": [1.0, math.nan]})
+
+
 NUMBERS = st.sampled_from([-1.0, 0.5, math.nan, math.inf])
 LIMITS = st.sampled_from([-1.0, 0.5, math.nan])
 STDS = st.sampled_from([0.0, 0.1, math.nan])
