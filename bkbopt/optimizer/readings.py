@@ -249,6 +249,9 @@ class Readings(Trust):
         losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
         correct to first order.
 
+        A column that has the same value in all rows of a pool and in all trials says nothing about other values. The
+        model leaves it out, so that predictions at other values are those at this one, and as sure.
+
         Args:
             params: a point or several, or a data frame with a column for each parameter.
             averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
