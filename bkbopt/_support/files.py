@@ -37,7 +37,7 @@ import numpy as np
 import torch
 
 from bkbopt import __version__
-from bkbopt._support.replacing import replace_atomically
+from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
 __all__ = ["FORMAT_VERSION", "load", "save"]
@@ -89,7 +89,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
     Raises:
         ArgumentError: A value cannot be saved (an object or record array, a key that is no string, a tree that contains
             itself), or `path` is not a regular file. The message names the place in the tree; nothing was written.
-        ArgumentTypeError: A value has a type that cannot be saved; nothing was written.
+        ArgumentTypeError: A value has a type that cannot be saved, or `path` is no path; nothing was written.
         OSError: The file system refused; the old file is unchanged.
     """
     if not isinstance(state, Mapping):
@@ -118,11 +118,12 @@ def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
     Raises:
         StateFileError: The file is damaged, was not written by bkbopt, holds another kind of state, or was written by a
             newer version.
+        ArgumentTypeError: `path` is no path.
         FileNotFoundError: There is no such file (`open` may raise other `OSError`s too).
     """
-    with open(path, "rb") as file:
+    name = as_path(path)
+    with open(name, "rb") as file:
         content = file.read()
-    name = os.fspath(path)
     if content.startswith(b"SQLite format 3"):
         raise StateFileError(
             f"{name}: expected a saved state of kind {kind!r}, got an SQLite file; load a log of trials with "

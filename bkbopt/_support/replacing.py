@@ -8,14 +8,29 @@ import zlib
 from collections.abc import Callable
 from typing import IO
 
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["replace_atomically", "sync_folder"]
+__all__ = ["as_path", "replace_atomically", "sync_folder"]
+
+
+def as_path(path: object) -> str:
+    """The path of a file as text.
+
+    Raises:
+        ArgumentTypeError: no path: bytes, a file, or its number, which `open` would take.
+        ArgumentError: a path that no file can have.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"path: expected the path of a file, got {path!r} of type {type(path).__name__}.")
+    if not text or "\0" in text:
+        raise ArgumentError(f"path: expected the path of a file, got {text!r}; give the name of a file.")
+    return text
 
 
 def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` on a temporary file in the same folder, sync it to disk, and rename it to `path`."""
-    target = os.path.realpath(path)
+    target = os.path.realpath(as_path(path))
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)

@@ -373,6 +373,7 @@ class Readings(Trust):
 
         Raises:
             ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
+            ArgumentTypeError: `path` is no path, but bytes or a file, for example.
             OSError: the file cannot be written; an existing file is unchanged.
         """
         with self._lock:

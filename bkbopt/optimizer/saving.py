@@ -7,7 +7,7 @@ from typing import Any
 
 from bkbopt import __version__
 from bkbopt._support.checks import check_count
-from bkbopt._support.replacing import replace_atomically
+from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
@@ -83,8 +83,11 @@ def describe_options(
 
 def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedDesigner) -> None:
     """Write a copy of the log; see `Optimizer.save`."""
-    if core.file is not None and os.path.realpath(path) == core.file.path:
-        raise ArgumentError(f"path: expected a file other than that of the log itself, got {os.fspath(path)!r}.")
+    target = as_path(path)
+    if target == ":memory:" or "://" in target:
+        raise ArgumentError(f"path: expected the path of a file, as 'runs.db', got {target!r}; `open` refuses it.")
+    if core.file is not None and os.path.realpath(target) == core.file.path:
+        raise ArgumentError(f"path: expected a file other than that of the log itself, got {target!r}.")
     without = next((t.id for t in core.log if t.state == COMPLETE and not (t.values or t.constraints)), None)
     if without is not None:
         raise ArgumentError(
@@ -96,8 +99,8 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
         entries, numbers = [replace(entry, space=0) for entry in entries], numbers[-1:]
     described = [describe(core.spaces[number]).with_past(core.spaces.past(number)) for number in numbers]
     content = LogFile.written(options, described, entries)
-    with replacing(os.path.realpath(path)):
-        replace_atomically(path, lambda file: file.write(content))
+    with replacing(os.path.realpath(target)):
+        replace_atomically(target, lambda file: file.write(content))
 
 
 def arguments_of(

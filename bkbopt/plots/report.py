@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bkbopt import __version__
-from bkbopt._support.replacing import replace_atomically
+from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -67,7 +67,7 @@ def report(
         value_names: name of the value, with its unit; for several objectives a list with one for each.
 
     Raises:
-        ArgumentTypeError: `opt` is not an optimizer, or a name is not a string.
+        ArgumentTypeError: `opt` is not an optimizer, `path` is no path, or a name is not a string.
         ArgumentError: not one name for each objective, or the path is that of the log.
         MissingPackageError: matplotlib is not installed.
         OSError: the system refuses the file; an existing file is unchanged.
@@ -87,8 +87,9 @@ def report(
     names = names_of_values(value_names, k)
     if not isinstance(title, str):
         raise ArgumentTypeError(f"title: expected a text, got {title!r}.")
-    if opt.storage is not None and os.path.realpath(path) == opt.storage:
-        raise ArgumentError(f"path: expected another file than that of the log, got {os.fspath(path)!r}.")
+    target = as_path(path)
+    if opt.storage is not None and os.path.realpath(target) == opt.storage:
+        raise ArgumentError(f"path: expected another file than that of the log, got {target!r}.")
     run = Run(opt, opt.trials, names)
     parts: dict[str, Callable[[Run], list[Html]]] = {
         "Result": _result,
@@ -103,7 +104,7 @@ def report(
     sections = [Section(name, content) for name, content in contents.items() if content]
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by bkbopt {__version__}."
     text = page(title, run.lead, sections, made)
-    replace_atomically(path, lambda file: file.write(text.encode()))
+    replace_atomically(target, lambda file: file.write(text.encode()))
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------

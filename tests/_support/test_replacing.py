@@ -1,5 +1,6 @@
 """Atomic writes of files: the next writer removes the leftovers of a killed one."""
 
+import io
 import os
 import signal
 import subprocess
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bkbopt._support.replacing import replace_atomically
+from bkbopt._support.files import load
+from bkbopt._support.replacing import as_path, replace_atomically
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 WRITER = """
 import sys, time
@@ -55,3 +58,20 @@ def test_files_of_a_killed_writer_are_removed_by_the_next_one_and_those_of_a_liv
             writer.communicate()
     replace_atomically(target, lambda file: file.write(b"again"))
     assert names(tmp_path) == {"a", "b"}
+
+
+@pytest.mark.parametrize("path", [b"run", 1, True, None, io.BytesIO()], ids=str)
+def test_what_is_no_path_is_refused_by_readers_and_writers(path: object) -> None:
+    for call in (as_path, lambda it: replace_atomically(it, print), lambda it: load(it, kind="learner")):
+        with pytest.raises(ArgumentTypeError, match=r"^path: expected the path of a file, got .* of type"):
+            call(path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
+    with pytest.raises(ArgumentError, match=r"^path: expected the path of a file, got .*; give the name of a file"):
+        as_path(path)
+
+
+def test_paths_as_text_and_as_objects_are_the_same() -> None:
+    assert as_path("a/b") == as_path(Path("a/b")) == "a/b"

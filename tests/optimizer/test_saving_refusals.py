@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,3 +165,26 @@ def test_a_refused_save_leaves_the_old_file(saved: Path) -> None:
     with pytest.raises(ArgumentError, match="choices"):
         bo.Optimizer({"x": [object(), object()]}, seed=0).save(saved)
     assert saved.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        (b"run.db", ArgumentTypeError),
+        (1, ArgumentTypeError),
+        ("a\0b", ArgumentError),
+        ("sqlite:///run.db", ArgumentError),
+    ],
+)
+def test_a_copy_is_not_saved_where_it_could_not_be_opened(path: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^path: expected the path of a file"):
+        bo.Optimizer(MIXED, seed=0).save(path)
+
+
+def test_a_copy_is_not_saved_under_the_name_of_a_database_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match=r"^path: .* got ':memory:'; `open` refuses it"):
+        bo.Optimizer(MIXED, seed=0).save(":memory:")
+    assert list(tmp_path.iterdir()) == []

@@ -301,6 +301,7 @@ def test_a_refused_report_leaves_the_old_file(tmp_path: Path) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, storage=log, seed=0)
     before = log.read_bytes()
     refused: list[tuple[type[Exception], str, Callable[[], None]]] = [
+        (errors.ArgumentTypeError, "path: expected the path", lambda: plots.report(opt, b"run.html")),  # type: ignore[arg-type]
         (errors.ArgumentTypeError, "opt: expected a bkbopt Optimizer", lambda: plots.report("runs.db", path)),  # type: ignore[arg-type]
         (errors.ArgumentError, "value_names: expected 1", lambda: plots.report(opt, path, value_names=["a", "b"])),
         (errors.ArgumentTypeError, "value_names: expected a text", lambda: plots.report(opt, path, value_names=[1])),  # type: ignore[list-item]
