@@ -12,8 +12,8 @@ from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
+from bkbopt.optimizer.frames import is_table, rows_of
 from bkbopt.optimizer.locking import locked
-from bkbopt.optimizer.telling import is_table, rows_of
 from bkbopt.optimizer.trial_tables import dataframe_of
 from bkbopt.optimizer.trials import Trial, detached
 from bkbopt.optimizer.trust import Trust

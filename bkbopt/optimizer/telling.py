@@ -14,6 +14,7 @@ from bkbopt._support.arrays import DROPPED, UNKNOWN, as_points, as_values
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
+from bkbopt.optimizer.frames import is_table, named, rows_of
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real, shown
@@ -21,7 +22,7 @@ from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 if TYPE_CHECKING:
     from bkbopt.optimizer.logged_designer import LoggedDesigner
 
-__all__ = ["Report", "failures_of", "is_table", "note_other_points", "rows_of", "tell", "trial_ids"]
+__all__ = ["Report", "failures_of", "note_other_points", "tell", "trial_ids"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +58,15 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{_advice(trial)}.")
+    advice = _advice(trial, takes_params="parameters" in expected)
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{advice}.")
 
 
-def _advice(trial: Any) -> str:
+def _advice(trial: Any, *, takes_params: bool) -> str:
     """What to pass in place of something that is no trial, for messages."""
-    if hasattr(trial, "to_dict"):  # a row of a data frame
+    if takes_params and hasattr(trial, "to_dict"):  # a row of a data frame
         return "; pass dict(row)"
-    if isinstance(trial, np.ndarray | torch.Tensor):
+    if takes_params and isinstance(trial, np.ndarray | torch.Tensor):
         return "; pass dict(zip(names, row)), or a list of these for many points"
     is_text = isinstance(trial, str | bytes)
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
@@ -202,16 +204,6 @@ def _reports_of(
     return _checked(told, argument, n_objectives, constraint_names, invalid), many
 
 
-def is_table(given: object) -> bool:
-    """Whether it is a data frame."""
-    return hasattr(given, "iloc") and hasattr(given, "columns")
-
-
-def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:
-    """The rows of a data frame as parameters."""
-    return [without_gaps(row) for row in frame.to_dict("records")]
-
-
 def _one(name: str, given: Any, k: int) -> Any:
     """The value of one trial, or its `k` values; checks their number."""
     if isinstance(given, str | bytes | Mapping | Trial):
@@ -241,9 +233,7 @@ def _from_table(
     columns: Sequence[str] | None,
     without_gaps: Callable[[Params], Params],
 ) -> _Told:
-    if not frame.columns.is_unique:
-        raise ArgumentError(f"trial: expected a data frame with distinct columns, got {list(frame.columns)}.")
-    used: list[str] = []
+    frame, used = named(frame), list[str]()
 
     def column(name: str, given: Any) -> Any:
         """The values of a column if its name was given, else the argument itself."""

@@ -28,6 +28,17 @@ def test_table_gives_values_by_column_and_other_columns_are_ignored_where_named(
     assert len(by_name.trials) == 4
 
 
+def test_columns_of_a_frame_that_are_named_by_numbers_are_those_of_the_pool() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).random((8, 2)))
+    opt = bo.Optimizer(frame, seed=0)
+    done = opt.tell(frame[:3].assign(loss=[1.0, 2.0, 3.0]), "loss")
+    assert [trial.index for trial in done] == [0, 1, 2]
+    assert opt.predict(frame)[0].shape == (8,)
+    for call in (opt.predict, lambda it: opt.tell(it, [1.0] * 8)):
+        with pytest.raises(ArgumentError, match=r"expected a data frame with distinct columns, got \['0', '0'\]"):
+            call(frame.set_axis([0, "0"], axis=1))
+
+
 def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
     opt = optimizer()
     with pytest.raises(ArgumentError, match="finite"):

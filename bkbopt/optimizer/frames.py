@@ -1,0 +1,31 @@
+"""Data frames as lists of parameters. The module does not import pandas."""
+
+from collections.abc import Callable
+from typing import Any
+
+from bkbopt.errors import ArgumentError
+from bkbopt.spaces.base import Params
+
+__all__ = ["is_table", "named", "rows_of"]
+
+
+def is_table(given: object) -> bool:
+    """Whether it is a data frame."""
+    return hasattr(given, "iloc") and hasattr(given, "columns")
+
+
+def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:
+    """The rows of a data frame as parameters."""
+    return [without_gaps(row) for row in named(frame).to_dict("records")]
+
+
+def named(frame: Any) -> Any:
+    """The data frame with text as the names of its columns, as in a pool: those of a table without names are numbers.
+
+    Raises:
+        ArgumentError: two columns of one name.
+    """
+    names = [str(column) for column in frame.columns]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"trial: expected a data frame with distinct columns, got {names}.")
+    return frame.set_axis(names, axis=1)
