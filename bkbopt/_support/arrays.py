@@ -109,6 +109,8 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
     if other:
         kind = "None" if other[0] is None else type(other[0]).__name__
         raise ArgumentTypeError(f"{name}: expected real numbers, got {kind} among them; convert all to floats.")
+    if hasattr(value, "__next__"):
+        raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__}; pass list({name}).")
     if array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
     # A copy: read-only and Fortran-ordered arrays are accepted, and memory is not shared with the caller.

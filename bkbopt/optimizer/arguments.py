@@ -94,7 +94,7 @@ def _are_pairs(given: Any, *, of_numbers: bool) -> bool:
 
 
 def _may_be_bounds(given: Any) -> bool:
-    if hasattr(given, "iloc") or not 0 < len(given) <= MOST_BOUNDS:
+    if hasattr(given, "iloc") or getattr(given, "ndim", 2) != 2 or not 0 < len(given) <= MOST_BOUNDS:
         return False
     rows = given if isinstance(given, list | tuple) else given.tolist()
     return all(_is_interval(row) for row in rows)

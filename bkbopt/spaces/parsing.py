@@ -101,11 +101,14 @@ def _parse_value(value: object) -> Parameter:
         return _DISTRIBUTIONS[kind.pop()](value)
     if value is None or isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating)):
         return _fixed(value)
-    # Grids of other packages are arrays, from `numpy.logspace` for example.
-    hint = ": write bo.Ordinal(list(array)) for ordered values" if isinstance(value, np.ndarray) else ""
+    if hasattr(value, "__iter__") and not isinstance(value, bytes | Mapping):  # arrays, series, generators and others
+        raise ArgumentTypeError(
+            f"expected a list of choices, got {type(value).__name__}; pass bo.Categorical(values), or, if they have an "
+            "order, bo.Ordinal(values)"
+        )
     raise ArgumentTypeError(
         "expected a Float, Int, Categorical, Ordinal, a tuple (low, high), a range, a list of choices, an Optuna"
-        f" distribution or a number, string, bool or None as a fixed value, got {_with_type(value)}{hint}"
+        f" distribution or a number, string, bool or None as a fixed value, got {_with_type(value)}"
     )
 
 

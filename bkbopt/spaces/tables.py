@@ -173,10 +173,10 @@ def _as_table(
     if not hasattr(arms, "iloc"):
         table = as_points(arms, None, name="pool").detach().clone()
         d = table.shape[1]
-        given = arms.detach().cpu().numpy() if isinstance(arms, Tensor) else np.asarray(arms)
-        if given.dtype.kind in "iu":
-            for j in range(d):
-                check_whole(f"x{j}", given[:, j])
+        of_floats = isinstance(arms, Tensor) and arms.is_floating_point()  # NumPy has no bfloat16
+        given = table.numpy() if of_floats else np.asarray(arms.cpu() if isinstance(arms, Tensor) else arms)
+        for j in range(d) if given.dtype.kind in "iu" else ():
+            check_whole(f"x{j}", given[:, j])
         return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
     if not hasattr(arms, "columns"):
         raise ArgumentError("pool: expected a data frame or a table of rows, got a Series; pass series.to_frame().")

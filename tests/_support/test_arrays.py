@@ -133,6 +133,11 @@ def test_values_other_than_real_numbers_are_refused(value: object) -> None:
         as_points([value] if isinstance(value, list) else value, None)
 
 
+def test_values_that_can_be_read_only_once_are_refused_with_the_form_to_pass() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^y: expected real numbers, got map; pass list\(y\)"):
+        as_values(map(float, [1, 2]), 2)
+
+
 @pytest.mark.parametrize(("value", "kind"), [(decimal.Decimal("0.5"), "Decimal"), (None, "None"), (pd.NA, "NAType")])
 def test_what_is_no_number_is_named(value: object, kind: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"^y: expected real numbers, got {kind} among them; convert all"):

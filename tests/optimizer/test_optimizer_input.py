@@ -210,3 +210,9 @@ def test_bad_noise_is_refused(noise: Any) -> None:
     for surrogate in (bo.BKB, bo.ExactGP, bo.FourierGP):
         with pytest.raises((ArgumentError, ArgumentTypeError), match="noise"):
             surrogate(noise=noise)
+
+
+@pytest.mark.parametrize("array", [np.array(1.0), torch.tensor(1.0), np.zeros(3)])
+def test_an_array_without_rows_is_refused(array: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^pool: expected shape \(n, d\), got \(([13],)?\)"):
+        bo.Optimizer(array)

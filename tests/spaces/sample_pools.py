@@ -55,6 +55,7 @@ BAD_POOLS: dict[str, tuple[Any, str]] = {
     "no columns": (np.zeros((5, 0)), "at least one column"),
     "frame without columns": (pd.DataFrame(index=range(5)), "at least one column"),
     "one dimension": (ARMS[:, 0], "shape"),
+    "a number": (np.array(1.0), "shape"),
     "three dimensions": (ARMS[None], "shape"),
     "complex": (ARMS.astype(complex), "real numbers"),
     "ragged": ([[1.0, 2.0], [3.0]], "pool"),

@@ -64,6 +64,13 @@ def test_float32_gives_the_pool_of_the_same_numbers_in_float64() -> None:
     assert torch.equal(encoded(single).X, encoded(single.astype(np.float64)).X)
 
 
+def test_a_tensor_of_any_type_of_numbers_is_a_pool() -> None:
+    rounded = torch.as_tensor(ARMS).bfloat16()
+    assert torch.equal(encoded(rounded).X, encoded(rounded.double()).X)
+    whole = torch.arange(12).reshape(4, 3)
+    assert torch.equal(encoded(whole.to(torch.int16)).X, encoded(whole).X)
+
+
 def test_changing_the_callers_array_or_frame_changes_nothing() -> None:
     mine, frame = ARMS.copy(), TABLE.copy()
     pool, table = encoded(mine), encoded(frame)
