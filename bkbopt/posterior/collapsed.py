@@ -60,6 +60,10 @@ class Collapsed:
     fixed: "FixedKernel | None" = None
     R: NDArray[np.float64] | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the cached derivative: a function within a function cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_sloped"}
+
     @cached_property
     def has_slopes(self) -> bool:
         """Whether the kernel has derivatives in closed form."""

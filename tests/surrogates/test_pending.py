@@ -1,6 +1,7 @@
 """Pending points: counted in steps that depend on the list alone, and appended by the rule on exact residuals."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bkbopt as bo
 from bkbopt import BKB
 from bkbopt.kernels import gram, matern52
 from bkbopt.posterior.features import Nystrom
@@ -168,3 +170,16 @@ def test_near_duplicates_end_at_the_limit_of_rounding() -> None:
     mean, variance = model(torch.cat([pending, points(20, 4)]))
     assert bool(torch.isfinite(mean).all())
     assert float(variance.min()) >= 0.0
+
+
+def test_a_surrogate_is_pickled_after_the_slopes_of_many_points_were_taken() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "kind": ["a", "b"]}, seed=0, n_startup_trials=4)
+    for _ in range(8):
+        trial = opt.ask()
+        opt.tell(trial, (trial.params["x"] - 0.3) ** 2 + (trial.params["kind"] == "b"))
+    opt.regret_certificate()
+    surrogate, X = opt.surrogate, opt.observed()[0]
+    assert any("_sloped" in vars(kept.value.collapsed) for kept in surrogate._kept)  # type: ignore[attr-defined]
+    again = pickle.loads(pickle.dumps(surrogate))
+    for one, other in zip(again.model(X), surrogate.model(X), strict=True):
+        assert torch.equal(one, other)
