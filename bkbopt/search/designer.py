@@ -17,6 +17,7 @@ In a *restart* the three are those of a designer that knows the trials of the re
 """
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -108,7 +109,7 @@ class Designer:
         """Points for the trials `number`, `number` + 1, ...; each is pending for those after it.
 
         Args:
-            count: number of points; fewer are returned if a discrete set has no more.
+            count: number of points, of any size; fewer are returned if a discrete set has no more.
             number: number of the first trial, by default the next after all known ones. A running trial of this number
                 is the one for which the point is suggested, and is not counted as pending.
             fixed: fixed values, by column key in internal form.
@@ -123,7 +124,7 @@ class Designer:
         """
         entropy = (self.seed if seed is None else seed, attempt)
         request = self._request(number, fixed, running, self.problem.space if space is None else space, entropy)
-        return _taken(itertools.islice(self._suggestions(request, quasi_random), count))
+        return _taken(itertools.islice(self._suggestions(request, quasi_random), min(count, sys.maxsize)))
 
     def suggest_useful(
         self,

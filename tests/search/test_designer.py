@@ -293,3 +293,8 @@ def test_same_log_gives_the_same_suggestions_in_another_process() -> None:
     command = [sys.executable, "-c", SCRIPT, "12", root]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert json.loads(output) == [dict(s.point) for s in designer(MIXED, 30).suggest(12, number=60)]
+
+
+def test_more_points_than_a_list_can_have_are_all_points_of_a_discrete_set() -> None:
+    opt = bo.Optimizer({"n": bo.Int(1, 6)}, seed=0, duplicates="avoid")
+    assert sorted(trial.params["n"] for trial in opt.ask(10**20)) == [1, 2, 3, 4, 5, 6]
