@@ -13,7 +13,7 @@ from bkbopt import __version__
 from bkbopt.adapters.shell import log_commands, model_commands, space_file
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
-from bkbopt.adapters.shell.usage import UsageError
+from bkbopt.adapters.shell.usage import UsageError, as_number
 from bkbopt.adapters.shell.watch import watch
 from bkbopt.errors import BkbError
 
@@ -101,7 +101,7 @@ def _without_value(args: argparse.Namespace, number: int | None, values: list[fl
 def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:
     """A number, with argparse's error message; argparse itself cannot parse an optional id before several values."""
     try:
-        return kind(text)
+        return as_number(kind, text)
     except ValueError:
         advice = f"; give the value of a constraint as --constraint {text}" if "=" in text else ""
         args.parser.error(f"argument {name}: invalid {kind.__name__} value: {text!r}{advice}")
@@ -155,7 +155,7 @@ def _from_zero(what: str) -> Callable[[str], float]:
 
     def read(text: str) -> float:
         with contextlib.suppress(ValueError):
-            number = float(text)
+            number = as_number(float, text)
             if 0.0 <= number < math.inf:  # false for NaN, too
                 return number
         raise argparse.ArgumentTypeError(f"expected {what} >= 0, got {text.strip()}")
@@ -169,7 +169,7 @@ _deviation = _from_zero("a finite standard deviation")
 
 def _count(text: str) -> int:
     with contextlib.suppress(ValueError):
-        count = int(text)
+        count = as_number(int, text)
         if count >= 1:
             return count
     raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text.strip()}")
@@ -179,7 +179,7 @@ def _limit(text: str) -> tuple[str, float]:
     name, equals, value = text.rpartition("=")
     try:
         if name and equals:
-            return name, float(value)
+            return name, as_number(float, value)
     except ValueError:
         pass
     raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")

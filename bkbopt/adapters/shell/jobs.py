@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import IO, Any
 
 from bkbopt.adapters.shell.rows import Aims
+from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.trials import Outcome
@@ -244,10 +245,8 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
 
 
 def _number(text: str) -> float | None:
-    if "_" in text or not text.isascii():  # digits with underscores, or of other alphabets, are Python's
-        return None
     try:
-        return float(text)
+        return as_number(float, text)
     except ValueError:
         return None
 

@@ -158,7 +158,7 @@ def report(args: argparse.Namespace) -> Iterator[Row]:
 def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
     """A JSON object; messages name the `other` form that is allowed."""
     try:
-        params = json.loads(text)
+        params = json.loads(text, object_pairs_hook=_once)
     except JSON_ERRORS as error:
         raise UsageError(
             f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text[:200]!r} ({error}).'
@@ -166,6 +166,14 @@ def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
     if not isinstance(params, dict):
         raise UsageError(f"{argument}: expected a JSON object{other}, got {text[:200]!r}.")
     return params
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a name that it has twice Python would take the last value."""
+    names = [name for name, _ in pairs]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"the name {repeated!r} twice")
+    return dict(pairs)
 
 
 def _fixed(texts: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt.adapters.shell.opening import opened
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell
+from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.trials import Outcome, Trial
@@ -45,7 +46,7 @@ class _Table:
         """The finite number of a cell."""
         number = float("nan")
         with contextlib.suppress(ValueError):
-            number = float(text if "_" not in text else "")  # Python reads 1_000 as 1000
+            number = as_number(float, text)
         if not abs(number) < float("inf"):
             advice = "a finite number (or FAIL in a column state, for a trial without a value)"
             raise self.error(line, column, advice, text)
@@ -158,9 +159,9 @@ def _column(table: _Table, name: str, prefix: str) -> str | None:
 
 
 def _number(text: str) -> float | int | None:
-    for kind in (int, float) if "_" not in text else ():  # Python reads 1_000 as 1000
+    for kind in (int, float):
         with contextlib.suppress(ValueError):
-            return kind(text)
+            return as_number(kind, text)
     return None
 
 

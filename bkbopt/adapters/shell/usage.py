@@ -1,9 +1,25 @@
-"""The error of a command line that is wrong by itself, whatever the log holds."""
+"""The error of a command line that is wrong by itself, whatever the log holds, and numbers of users and programs."""
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["UsageError"]
+__all__ = ["UsageError", "as_number"]
+
+T = TypeVar("T", int, float)
 
 
 class UsageError(ArgumentError):
     """What argparse cannot check: forms that exclude each other, JSON, options of one kind of plot. The status is 2."""
+
+
+def as_number(kind: Callable[[str], T], text: str) -> T:
+    """The number that a text is, of this kind: `int` or `float`.
+
+    Raises:
+        ValueError: it is none. Digits with underscores, or of other alphabets, are numbers for Python only.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"expected digits, got {text!r}")
+    return kind(text)
