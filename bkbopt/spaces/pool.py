@@ -52,6 +52,9 @@ class Pool:
     Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
     "Large pools".
 
+    Columns of text and categorical columns are choices without an order, also those that pandas calls ordered: pass the
+    ranks (`.cat.codes`) where the order matters.
+
     The index of a data frame is no feature. In memory it names the rows for `tell_rows`. An index that pandas stored in
     a Parquet file or an Arrow table is read only if `columns` or `id_column` names it.
 
