@@ -153,7 +153,7 @@ SHELL = (
     Fault(
         "a trial that is repeated counts twice",
         "adapters/shell/run.py",
-        "return self.progress.n_finished - self.progress.lost.count",
+        "return self.progress.n_finished - self.progress.n_lost",
         "return self.progress.n_finished",
         RUNS,
     ),

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import IO
 
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.progress import LostTrials
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell, finished, point
 from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
@@ -25,8 +24,8 @@ __all__ = ["export", "fail", "recover", "show", "tell"]
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".json")
 
 #: Indices of columns in a row of the log.
-PARAMS, CONSTRAINTS, DIAGNOSTICS, ASKED_AT, SEEN_AT = map(
-    COLUMNS.split(", ").index, ("params", "constraints", "diagnostics", "asked_at", "seen_at")
+CONSTRAINTS, DIAGNOSTICS, ASKED_AT, TOLD_AT, SEEN_AT = map(
+    COLUMNS.split(", ").index, ("constraints", "diagnostics", "asked_at", "told_at", "seen_at")
 )
 
 
@@ -65,15 +64,13 @@ def _summary(file: LogFile) -> Row:
     """Counts, ids and the record of the last ask; of the rows only the checksums and the needed columns are read."""
     ids: dict[str, list[int]] = {state: [] for state in (COMPLETE, RUNNING, WAITING, FAIL)}
     #: Trials without and with a value of every constraint; the former count only if there are no others.
-    n_feasible, last, lost = [0, 0], ("", -1), LostTrials()
+    n_feasible, last, n_lost = [0, 0], ("", -1), 0
     with file.fits():
         names = file.options["constraints"]
         for row in map(checked, file.rows(0)):
             number, state = row[:2]
             ids[state].append(number)
-            lost.note_new(row[PARAMS])
-            if state == FAIL and row[SEEN_AT] is not None:
-                lost.note_failure(row[PARAMS])
+            n_lost += state == FAIL and row[SEEN_AT] == row[TOLD_AT]  # as `Entry.is_lost`
             if row[DIAGNOSTICS] is not None:
                 last = max(last, (row[ASKED_AT], number))
             if names and state == COMPLETE:
@@ -86,8 +83,8 @@ def _summary(file: LogFile) -> Row:
         **({"feasible": n_feasible[1] or n_feasible[0]} if names else {}),
         "running": sorted(ids[RUNNING]),
         "queued": sorted(ids[WAITING]),
-        "failed": len(ids[FAIL]) - lost.count,
-        "lost": lost.count,
+        "failed": len(ids[FAIL]) - n_lost,
+        "lost": n_lost,
         "last_ask": _last_ask(file, last[1]),
     }
 

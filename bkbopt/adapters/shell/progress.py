@@ -5,37 +5,14 @@ from datetime import datetime
 
 from bkbopt.adapters.shell.rows import Aims
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.trials import Entry, Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-__all__ = ["LostTrials", "Progress"]
+__all__ = ["Progress"]
 
 #: Number of trials over which the rate is computed.
 RECENT = 20
-
-
-class LostTrials:
-    """Counts the failed trials of `bkbopt run` whose points were queued again: its commands were ended, or it died.
-
-    Attributes:
-        count: how many.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._failures: Counter[str] = Counter()
-
-    def note_failure(self, params: str) -> None:
-        """Take a failed trial that had a heartbeat; `params` are its parameters as JSON."""
-        self._failures[params] += 1
-
-    def note_new(self, params: str) -> None:
-        """Take a new trial, in the order of the log's changes: it may repeat one that has failed."""
-        if self._failures[params] > 0:
-            self._failures[params] -= 1
-            self.count += 1
 
 
 class Progress:
@@ -48,7 +25,7 @@ class Progress:
         running: the running trials, by their numbers.
         best: the feasible trial with the best value; with several objectives, None.
         front: the feasible trials that no other one dominates.
-        lost: the failed trials whose points were queued again.
+        n_lost: number of the failed trials that ended for a reason that is not their point, see `Entry.is_lost`.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -62,7 +39,7 @@ class Progress:
         self.best: Trial | None = None
         self.front: list[Trial] = []
         self._is_whole = False
-        self.lost = LostTrials()
+        self.n_lost = 0
         self._states: dict[int, str] = {}
         self._counts: Counter[str] = Counter()
         self._recent: deque[datetime] = deque(maxlen=RECENT)
@@ -81,8 +58,6 @@ class Progress:
     def _take(self, entry: Entry) -> bool:
         trial = entry.trial
         before = self._states.get(trial.id)
-        if before is None:
-            self.lost.note_new(to_json(trial.params))
         self._states[trial.id] = trial.state
         self.running.pop(trial.id, None)
         if trial.state == RUNNING:
@@ -100,8 +75,7 @@ class Progress:
         trial = entry.trial
         if trial.told_at is not None:
             self._recent.append(trial.told_at)
-        if trial.state == FAIL and entry.seen_at is not None:
-            self.lost.note_failure(to_json(trial.params))
+        self.n_lost += entry.is_lost
         if not trial.values or not trial.is_feasible:
             return
         # A trial without a value of some constraint counts only if there is no other.
@@ -144,8 +118,8 @@ class Progress:
         """The progress on one line."""
         words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"))
         counts = [f"{self._counts[state]} {word}" for state, word in words]
-        counts.append(f"{self._counts[FAIL] - self.lost.count} failed")
-        counts += [f"{self.lost.count} lost and queued again"] if self.lost.count else []
+        counts.append(f"{self._counts[FAIL] - self.n_lost} failed")
+        counts += [f"{self.n_lost} lost and queued again"] if self.n_lost else []
         parts = [", ".join(counts)]
         parts += [self.summary()] if self.front else []
         rate = self.rate()

@@ -139,7 +139,7 @@ class _Loop:
 
     def _n_made(self) -> int:
         """Number of finished trials, without those whose points were queued again."""
-        return self.progress.n_finished - self.progress.lost.count
+        return self.progress.n_finished - self.progress.n_lost
 
     def _is_complete(self) -> bool:
         return self.settings.trials is not None and self._n_made() >= self.settings.trials

@@ -252,6 +252,20 @@ def test_lost_trials_that_were_queued_again_are_not_counted_as_failed(
     assert "1 queued, 1 failed, 2 lost and queued again; " in text_of(capsys, "watch", state, "--once")
 
 
+def test_a_failed_trial_whose_point_is_queued_by_hand_has_failed(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer.open(state)
+    trial = opt.ask(heartbeat=True)
+    opt.fail(trial)
+    opt.enqueue(trial.params)
+    assert opt.lost_trials == []
+    (shown,) = call(capsys, "show", state)
+    assert (shown["queued"], shown["failed"], shown["lost"]) == ([1], 1, 0)
+    assert "1 queued, 1 failed" in (line := text_of(capsys, "watch", state, "--once"))
+    assert "lost" not in line
+
+
 def test_a_value_without_its_constraint_is_the_best_only_if_there_is_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
