@@ -69,12 +69,12 @@ class Wanted:
         others = {self.id_column, *index}
         features = [name for name in names if name not in others] if self.columns is None else list(self.columns)
         read = features if self.id_column is None else [*features, self.id_column]
+        if len(set(features)) < len(features):
+            raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
         for name in read:
             if list(names).count(name) != 1:
                 argument = "id_column" if name == self.id_column else "columns"
                 raise ArgumentError(f"{argument}: expected one of the columns {tuple(names)}, got {name!r}.")
-        if len(set(features)) < len(features):
-            raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
         if not features:
             raise no_columns()
         return (list(self.order) if sorted(features) == sorted(self.order) else features), read
@@ -125,7 +125,11 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def of_table(table: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:
-    """The rows of an Arrow table; None where it has none. Raises as `of_parquet` does."""
+    """The rows of an Arrow table or record batch; None where it has none. Raises as `of_parquet` does."""
+    import pyarrow as pa
+
+    if isinstance(table, pa.RecordBatch):  # its columns have no chunks
+        table = pa.Table.from_batches([table])
     features, read = wanted.among(table.column_names, _stored_index(table.schema))
     chosen = table.select(read)
     tables = (chosen.slice(start, BLOCK_ROWS) for start in range(0, len(table), BLOCK_ROWS))

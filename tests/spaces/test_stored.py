@@ -29,6 +29,22 @@ def test_arrays_in_memory_frames_and_lists_are_read_into_memory(tmp_path: Path) 
     assert is_stored("no such file.parquet")  # which is said when it is read
 
 
+def test_a_record_batch_is_the_pool_of_its_table() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"x": ROWS[:, 0], "kind": ["a", "b"] * (len(ROWS) // 2)})
+    (batch,) = table.to_batches()
+    whole, one = pool_of(table), pool_of(batch)
+    assert one.names == whole.names == ("x", "kind")
+    assert torch.equal(one.X[:], whole.X[:])
+
+
+def test_arrow_columns_of_one_name_are_refused_as_those_of_a_frame() -> None:
+    pa = pytest.importorskip("pyarrow")
+    twice = pa.Table.from_arrays([pa.array(ROWS[:, 0])] * 2, names=["x", "x"])
+    with pytest.raises(ArgumentError, match=r"^pool: expected columns with distinct names, got \('x', 'x'\)"):
+        pool_of(twice)
+
+
 def test_no_row_of_a_mapped_file_is_copied(tmp_path: Path) -> None:
     rows = mapped(tmp_path / "rows")
     pool = pool_of(rows)
