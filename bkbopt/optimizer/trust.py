@@ -52,7 +52,7 @@ class Trust:
             >>> [trial.id for trial in opt.trials if trial.state == "FAIL"], [trial.id for trial in opt.lost_trials]
             ([0, 1], [1])
         """
-        return [entry.trial for entry in self._core.log.entries if entry.is_lost]
+        return [detached(entry.trial) for entry in self._core.log.entries if entry.is_lost]
 
     @locked
     def residuals(self, objective: int = 0) -> list[Residual]:
