@@ -60,7 +60,7 @@ def test_files_of_a_killed_writer_are_removed_by_the_next_one_and_those_of_a_liv
     assert names(tmp_path) == {"a", "b"}
 
 
-@pytest.mark.parametrize("path", [b"run", 1, True, None, io.BytesIO()], ids=str)
+@pytest.mark.parametrize("path", [b"run", 1, True, None, io.BytesIO()], ids=lambda path: type(path).__name__)
 def test_what_is_no_path_is_refused_by_readers_and_writers(path: object) -> None:
     for call in (as_path, lambda it: replace_atomically(it, print), lambda it: load(it, kind="learner")):
         with pytest.raises(ArgumentTypeError, match=r"^path: expected the path of a file, got .* of type"):
