@@ -44,7 +44,8 @@ class Optimizer(Readings):
         directions: a direction for each of several objectives, in place of `direction`.
         constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
         seed: seed of all random numbers; None for a random one.
-        n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used.
+        n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used; from
+            three values on a failed trial counts half.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its

@@ -8,7 +8,8 @@ or forms of user input.
 
 Three kinds of suggestion:
 
-- *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
+- *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values, or fewer
+  and failed trials;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
   smaller or larger beta (see `choosing.width_of`);
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
@@ -33,7 +34,7 @@ from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
-from bkbopt.search.startup import startup_point, with_repeats
+from bkbopt.search.startup import first_fit, startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.reports import Diagnostics
@@ -167,7 +168,7 @@ class Designer:
                 leverages = self.models.objectives[0].pending_leverages(self.history.encode(pending))
                 pays = float(leverages.sum()) <= BATCH_BUDGET
             else:
-                pays = self.history.n_complete + len(pending) < self.options.first_fit
+                pays = self.history.n_complete + len(pending) < self.first_fit
             if pending and not pays:
                 return
             suggestion = next(suggestions)
@@ -248,9 +249,14 @@ class Designer:
     # -- models ------------------------------------------------------------------------------------------------------
 
     @property
+    def first_fit(self) -> int:
+        """The number of values from which on suggestions come from models."""
+        return first_fit(max(self.options.n_startup_trials, 1), self.history)
+
+    @property
     def has_values(self) -> bool:
         """Whether there are enough values, or estimates of them, for suggestions from models."""
-        return self.history.n_complete + self.history.n_estimated >= self.options.first_fit
+        return self.history.n_complete + self.history.n_estimated >= self.first_fit
 
     @property
     def has_models(self) -> bool:
@@ -260,7 +266,7 @@ class Designer:
     @property
     def models(self) -> Models:
         """The models, updated with all data; they may not be ready, see `Models.ready`."""
-        return self._following(self.options.first_fit)
+        return self._following(self.first_fit)
 
     def _following(self, first: int) -> Models:
         """The models whose first fit is at `first` values, updated with all data."""

@@ -20,7 +20,7 @@ class Options:
 
     Attributes:
         models: options of the models of all quantities.
-        n_startup_trials: number of values before the models are used.
+        n_startup_trials: number of values before the models are used; failed ones count half, see `startup`.
         rule: the acquisition function.
         confidence: schedule of beta.
         avoid_duplicates: whether no point of a discrete set is proposed twice.
@@ -43,11 +43,6 @@ class Options:
     def surrogate(self) -> Surrogate:
         """The surrogate that is copied for each model; it has no data."""
         return self.models.surrogate
-
-    @property
-    def first_fit(self) -> int:
-        """The number of values from which on suggestions come from models."""
-        return max(self.n_startup_trials, 1)
 
     @property
     def varies_width(self) -> bool:

@@ -12,19 +12,35 @@ from torch import Tensor
 
 from bkbopt.search.candidates.base import TRIES, Choice
 from bkbopt.search.trials.evaluations import Point, Request
+from bkbopt.search.trials.history import History
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["slack_of", "startup_point", "with_repeats"]
+__all__ = ["first_fit", "slack_of", "startup_point", "with_repeats"]
 
+#: Weight of a failed trial among the values of the start-up, and the number of values that it needs beside failures.
+FAILED, LEAST_VALUES = 0.5, 3
 #: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
 #: A fraction of a continuum's range, and of a step: values nearer to each other are the same up to rounding.
 NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
 #: A discrete space with at most this many points is enumerated after these tries.
 MAX_LISTED = 1024
+
+
+def first_fit(n_startup: int, history: History) -> int:
+    """The number of values at the first fit: `n_startup`, or fewer where trials have failed.
+
+    Failures, too, say where to search, so each has the weight `FAILED` of a value once there are `LEAST_VALUES`.
+    """
+    for n in range(min(LEAST_VALUES, n_startup), n_startup):
+        if n > history.n_complete + history.n_estimated:
+            break
+        if n + FAILED * history.n_failed_by(n) >= n_startup:
+            return n
+    return n_startup
 
 
 def startup_point(

@@ -1,4 +1,4 @@
-"""Start-up points in ranges that are narrow beside their values: all values are proposed before a repeat."""
+"""Start-up points: how many there are, and in ranges that are narrow beside their values, all before a repeat."""
 
 import math
 from typing import Any
@@ -8,6 +8,11 @@ import pytest
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search import startup
+from bkbopt.search.designer import Designer
+from bkbopt.search.options import Options
+from bkbopt.search.quantities.fitting import ModelOptions
+from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.states import COMPLETE, FAIL
 
 NEXT = math.nextafter(1.0, 2.0)
 LAST = math.nextafter(NEXT, 2.0)
@@ -72,3 +77,65 @@ def test_points_that_are_infeasible_do_not_end_the_search_of_a_continuum() -> No
 def test_a_discrete_space_is_exhausted_as_before() -> None:
     with pytest.raises(SpaceExhaustedError):
         asked(bo.Int(10**12, 10**12 + 5), 7, duplicates="avoid")
+
+
+# -- how many there are ------------------------------------------------------------------------------------------------
+
+
+def designer_after(outcomes: str, n_startup: int) -> Designer:
+    """A designer that knows trials with a value, "v", and failed ones, "f", in this order."""
+    out = Designer(
+        Problem(space=bo.Space.parse({"x": (0.0, 1.0)})),
+        Options(ModelOptions(bo.BKB()), n_startup_trials=n_startup),
+        seed=0,
+    )
+    for i, outcome in enumerate(outcomes):
+        state, values = (COMPLETE, (float(i % 3),)) if outcome == "v" else (FAIL, ())
+        out.update([Evaluation(i, state, {"x": (i + 1.0) / 100.0}, order=(float(i), i), values=values)])
+    return out
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "n_startup", "first"),
+    [
+        ("vvvvvvvvvv", 10, 10),
+        ("vvv", 10, 10),  # later failures may still make it fewer
+        ("vvvvvvvvv" + "ff", 10, 9),
+        ("vvvvvvvvv" + "f", 10, 10),
+        ("ffffff" + "vvvvvvv", 10, 7),
+        ("vfvfvfvfvfvfvfvf", 10, 7),
+        ("f" * 40, 10, 10),
+        ("f" * 40 + "vv", 10, 10),  # two values, a function of which is a straight line
+        ("f" * 40 + "vvv", 10, 3),
+        ("f" * 40 + "vvvvvv", 10, 3),  # what follows the first fit does not move it
+        ("ffff" + "vv", 2, 2),
+        ("ffff" + "v", 1, 1),
+    ],
+)
+def test_from_three_values_on_a_failed_trial_counts_half(outcomes: str, n_startup: int, first: int) -> None:
+    designer = designer_after(outcomes, n_startup)
+    assert designer.first_fit == first
+    assert designer.has_models == (outcomes.count("v") >= first)
+
+
+@pytest.mark.parametrize("outcomes", ["fvffvfffvfffffvfffv", "vvvvvvvvvfffvvv"])
+def test_the_first_fit_stays_where_it_was(outcomes: str) -> None:
+    firsts = [designer_after(outcomes[:n], 10).first_fit for n in range(len(outcomes) + 1)]
+    begun = next(n for n, first in enumerate(firsts) if outcomes[:n].count("v") >= first)
+    assert len(set(firsts[begun:])) == 1
+    assert firsts[begun] < 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_failures_of_a_region_are_learnt_from_before_there_are_many_values(seed: int) -> None:
+    opt = bo.Optimizer(dict.fromkeys("abc", (0.0, 1.0)), seed=seed)
+    n_failed = 0
+    for _ in range(40):
+        trial = opt.ask()
+        if trial.params["a"] + trial.params["b"] > 0.55:  # 85 % of the square
+            n_failed += 1
+            opt.fail(trial)
+        else:
+            opt.tell(trial, sum((v - 0.4) ** 2 for v in trial.params.values()))
+    # 33 to 35 fail where points are quasi-random until there are ten values, and 26 or 27 here.
+    assert n_failed <= 30

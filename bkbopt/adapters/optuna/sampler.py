@@ -61,8 +61,8 @@ class BKBSampler(BaseSampler):
 
     Args:
         seed: seed of all random numbers; None for a random one.
-        n_startup_trials: number of trials before the model is used: complete ones, and pruned ones with intermediate
-            values; until then points are quasi-random, after the centre of the space.
+        n_startup_trials: number of trials before the model is used, complete or pruned ones with intermediate values;
+            failed ones count half. Until then points are quasi-random, after the centre of the space.
         independent_sampler: sampler for the start-up trials, and for parameters that no earlier trial had; by default
             quasi-random points and random values.
         deterministic_objective: whether the objective has no noise; a point of a discrete space is then not proposed

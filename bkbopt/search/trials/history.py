@@ -371,6 +371,11 @@ class History:
                 return self._rows(self._failing, mark)
             mark = following
 
+    def n_failed_by(self, n: int) -> int:
+        """Number of trials that failed before value number `n`, from 0 on; of all of them if there are fewer values."""
+        rows = self._objectives[0].rows
+        return bisect.bisect_left(self._failures, rows[n] if n < len(rows) else len(self.finished))
+
     def failures(self) -> Tensor:
         """Points at which all trials failed, `(f, d)`; cached for the same rows."""
         at = (self.version, self._taken)
