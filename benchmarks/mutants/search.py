@@ -12,9 +12,24 @@ LAW = ("search/test_law.py",)
 PARTS = ("conformance/test_parts.py",)
 POOL = ("search/maximizers/test_pool.py",)
 PRODUCT = ("search/candidates/test_product.py",)
+STARTUP = ("search/test_startup.py",)
 SLICES = ("search/test_slices.py",)
 
 SEARCH = (
+    Fault(
+        "failed trials do not shorten the start-up",
+        "search/startup.py",
+        "n + FAILED * history.n_failed_by(n) >= n_startup",
+        "n >= n_startup",
+        STARTUP,
+    ),
+    Fault(
+        "the first fit moves with later failures",
+        "search/trials/history.py",
+        "rows[n] if n < len(rows) else len(self.finished)",
+        "len(self.finished)",
+        STARTUP,
+    ),
     Fault(
         "repeats of labels that are equal by chance decide that there is no noise",
         "search/quantities/noisiness.py",

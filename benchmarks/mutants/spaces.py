@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["SPACES"]
 
+COLUMNS = ("spaces/test_columns.py",)
 CONDITIONS = ("spaces/test_conditions.py",)
 ENCODING = ("spaces/test_encoding.py",)
 POOL = ("spaces/test_pool.py",)
@@ -12,6 +13,27 @@ SUCCESSION = ("spaces/test_succession.py",)
 SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
+    Fault(
+        "long tails of a pool's columns are not compressed",
+        "spaces/columns.py",
+        "is_long = LONG * 2.0 * half < span <= FARTHEST * half",
+        "is_long = False",
+        COLUMNS,
+    ),
+    Fault(
+        "a later pool has no tails",
+        "spaces/columns.py",
+        "return replace(self, choices=choices)",
+        "return replace(self, choices=choices, tails={})",
+        COLUMNS,
+    ),
+    Fault(
+        "the tails of a product are those of its first parts' columns",
+        "spaces/product_pool.py",
+        "tails.update({first + j: own_tails for j, own_tails in own.tails.items()})",
+        "tails.update(own.tails)",
+        COLUMNS,
+    ),
     Fault(
         "a worker that the scheduler takes for alive is believed to be",
         "spaces/remote.py",

@@ -124,10 +124,10 @@ def test_rows_in_files_have_the_same_bits(tmp_path: Path) -> None:
 
 def test_a_product_has_the_encoding_of_the_list_of_its_rows() -> None:
     doses, x = TABLE[:100, 1], np.linspace(0.0, 1.0, 30)
-    listed = np.stack([np.repeat(doses, 30), np.tile(x, 100)], axis=1)
-    product = encoded_pool(Pool.product({"dose": doses, "x": x}), scale=True, has_kernel=False)
+    listed = np.stack([np.repeat(x, 100), np.tile(doses, 30)], axis=1)
+    product = encoded_pool(Pool.product({"x": x, "dose": doses}), scale=True, has_kernel=False)
     assert product.columns is not None
-    assert list(product.columns.tails) == [0]
+    assert list(product.columns.tails) == [1]
     assert np.array_equal(product.X[torch.arange(3000)].numpy(), encoded(listed))
 
 
