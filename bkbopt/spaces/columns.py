@@ -61,7 +61,7 @@ class Tails:
         >>> import numpy as np
         >>> from bkbopt.spaces.columns import Tails
         >>> Tails(middle=1.0, half=2.0).compressed(np.array([0.0, 3.0, 2001.0]))
-        array([-0.5       ,  1.        ,  9.63827458])
+        array([-0.5       ,  1.        ,  9.63882442])
     """
 
     middle: float
