@@ -19,8 +19,8 @@ SEARCH = (
     Fault(
         "failed trials do not shorten the start-up",
         "search/startup.py",
-        "n + FAILED * history.n_failed_by(n) >= n_startup",
-        "n >= n_startup",
+        "count + FAILED * history.n_failed_by(count)",
+        "count",
         STARTUP,
     ),
     Fault(

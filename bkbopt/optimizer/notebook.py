@@ -10,7 +10,7 @@ __all__ = ["as_html"]
 
 #: Number of trials that are shown.
 SHOWN = 5
-#: The word for a failed trial that says nothing about its point.
+#: The word for a failed trial that ended for a reason that is not its point.
 LOST = "LOST (no fault of its point)"
 
 

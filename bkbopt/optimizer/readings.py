@@ -122,6 +122,12 @@ class Readings(Trust):
 
     @property
     @locked
+    def _first_fit(self) -> int:
+        """The number of values from which on suggestions come from models."""
+        return self._core.update().first_fit
+
+    @property
+    @locked
     def n_complete(self) -> int:
         """Number of trials with values."""
         return self._core.log.n_complete
@@ -249,8 +255,8 @@ class Readings(Trust):
         losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
         correct to first order.
 
-        A column that has the same value in all rows of a pool and in all trials says nothing about other values. The
-        model leaves it out, so that predictions at other values are those at this one, and as sure.
+        The model leaves out a column that has the same value in all rows of a pool and in all trials. Predictions at
+        another value of this column are the same, and their standard deviations are not larger.
 
         Args:
             params: a point or several, or a data frame with a column for each parameter.

@@ -91,11 +91,11 @@ def told(opt: Optimizer) -> Told:
 
 
 def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
-    """Failed trials that are points of the present space, and have no value of another trial, with X (n, d)."""
-    known = set(row_keys(data.X))
+    """Failed trials, without lost ones, that are points of the present space without a value, with X (n, d)."""
+    known, lost = set(row_keys(data.X)), {trial.id for trial in opt.lost_trials}
     found: list[tuple[Trial, Tensor]] = []
     for trial in opt.trials:
-        if trial.state == FAIL:
+        if trial.state == FAIL and trial.id not in lost:
             try:
                 x = opt.encode(trial.params)
             except (ArgumentError, ArgumentTypeError):  # a point of an earlier space
@@ -123,7 +123,7 @@ def left_out(opt: Optimizer, data: Told) -> np.ndarray:
 
 def is_modelled(opt: Optimizer) -> bool:
     """Whether suggestions use models, not the start-up design, and there are two values."""
-    return opt.n_complete >= max(opt.n_startup_trials, 2)
+    return opt.n_complete >= max(opt._first_fit, 2)
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

@@ -163,7 +163,7 @@ def _row(point: Trial | Recommendation) -> list[tuple[str, object]]:
 
 
 def _remarks(run: Run) -> Iterator[str]:
-    n = max(run.opt.n_startup_trials, 2)
+    n = max(run.opt._first_fit, 2)
     if run.lost:
         yield (
             "Lost trials ended for a reason that is not their point: they were interrupted, or their process died. The "

@@ -35,7 +35,7 @@ LONGEST = 80
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
-#: The word for a failed trial that says nothing about its point.
+#: The word for a failed trial that ended for a reason that is not its point.
 LOST = "lost"
 #: What names the row of a pool, by the words of a report.
 ROW = {"row of the pool": "index", "label": "label"}

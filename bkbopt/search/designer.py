@@ -9,7 +9,7 @@ or forms of user input.
 Three kinds of suggestion:
 
 - *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values, or fewer
-  and failed trials;
+  values and some failed trials;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
   smaller or larger beta (see `choosing.width_of`);
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.

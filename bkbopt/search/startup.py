@@ -3,6 +3,7 @@
 The first point is the centre, because ranges are often chosen around a value that is known to be good.
 """
 
+import bisect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -35,12 +36,10 @@ def first_fit(n_startup: int, history: History) -> int:
 
     Failures, too, say where to search, so each has the weight `FAILED` of a value once there are `LEAST_VALUES`.
     """
-    for n in range(min(LEAST_VALUES, n_startup), n_startup):
-        if n > history.n_complete + history.n_estimated:
-            break
-        if n + FAILED * history.n_failed_by(n) >= n_startup:
-            return n
-    return n_startup
+    least = min(LEAST_VALUES, n_startup)
+    by = range(n_startup)
+    n = bisect.bisect_left(by, float(n_startup), least, key=lambda count: count + FAILED * history.n_failed_by(count))
+    return n if n <= history.n_complete + history.n_estimated else n_startup
 
 
 def startup_point(

@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 
 from bkbopt import plots
 from bkbopt.plots import progress, readings
+from bkbopt.plots.readings import failures, told
 
 
 def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_recommends() -> None:
@@ -129,3 +130,13 @@ def test_the_axis_of_evaluations_says_how_many_have_failed() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], seed=0)
     opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, float("nan"), 2.0, float("inf")], invalid="fail")
     assert plots.overview(opt).axes[0].get_xlabel() == "evaluations with a value (and 2 failed)"
+
+
+def test_a_lost_trial_is_not_among_those_that_have_failed() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6)], [1.0, float("nan"), 2.0], invalid="fail")
+    lost = opt.ask()
+    opt.recover(enqueue=True)
+    assert [trial.id for trial in opt.lost_trials] == [lost.id]
+    assert plots.overview(opt).axes[0].get_xlabel() == "evaluations with a value (and 1 failed)"
+    assert [trial.id for trial in failures(opt, told(opt))[0]] == [1]
