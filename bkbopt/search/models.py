@@ -148,11 +148,15 @@ class Models:
         counted = pending[:0] if greedy else pending
         arms = self.history.problem.arms
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
+        beyond = n_arms is None  # the bounds of a pool would have to be computed anew after each value
         return Posteriors(
-            models=tuple(quantity.model(pending) for quantity in self.objectives),
+            models=tuple(quantity.model(pending, beyond_budget=beyond) for quantity in self.objectives),
             contexts=contexts,
             betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
-            constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in self._limits_in_use),
+            constraints=tuple(
+                Constraint(quantity.model(counted, beyond_budget=beyond), quantity.zero)
+                for quantity in self._limits_in_use
+            ),
             pending=pending,
             known=known,
             is_greedy=greedy,

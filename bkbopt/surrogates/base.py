@@ -75,10 +75,15 @@ class Surrogate(Protocol):
         """The posterior given the observations, immutable; `NotReadyError` before the first observation."""
         ...
 
-    def fantasy(self, pending: Tensor) -> Model:
+    def fantasy(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
         """The *fantasy*: the posterior as if each point of `pending (p, d)` had been evaluated at its posterior mean.
 
-        It depends on the observations and `pending`, both in their order, only; the surrogate is unchanged.
+        It depends on the arguments and the observations, in their order, only; the surrogate is unchanged.
+
+        Args:
+            pending: the points.
+            beyond_budget: whether pending points may be inducing points beyond the budget. Their variances then fall
+                also where the budget binds, but epochs end when one of them is observed.
         """
         ...
 
@@ -153,6 +158,7 @@ class SurrogateBase(ABC, Generic[T]):
         self.rng = np.random.default_rng(check_count("seed", seed, 0))
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
+        self._kept_beyond = False
         self._epochs = Epochs()
 
     def __repr__(self) -> str:
@@ -303,6 +309,10 @@ class SurrogateBase(ABC, Generic[T]):
     def _count(self, known: T, X: Tensor) -> T:
         """The posterior `known` as if the points `X (q, d)`, q > 0, had been evaluated at their mean."""
 
+    def _count_beyond(self, known: T, X: Tensor) -> T:
+        """`_count` with inducing points beyond the budget, if there is one."""
+        return self._count(known, X)
+
     @abstractmethod
     def _as_model(self, known: T) -> Model:
         """A posterior as a `Model`; its epoch is set later."""
@@ -313,12 +323,14 @@ class SurrogateBase(ABC, Generic[T]):
         return self._epochs.place(self._as_model(self._known()), Counter(), self.observations)
 
     @torch.no_grad()
-    def fantasy(self, pending: Tensor) -> Model:
+    def fantasy(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
         """See `Surrogate`."""
         self._known()
+        if beyond_budget != self._kept_beyond:
+            self._kept, self._kept_beyond = self._kept[:1], beyond_budget
         pending = pending.to(self.observations.X.device)
         with small_work():
-            self._kept = count_all(self._kept, pending, self._count)
+            self._kept = count_all(self._kept, pending, self._count_beyond if beyond_budget else self._count)
             model = self._as_model(self._kept[-1].value)
             return self._epochs.place(model, Counter(row_keys(pending)), self.observations)
 

@@ -53,6 +53,8 @@ REFACTOR_EVERY = 512
 SEED_SIZE = 256
 #: Fraction of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
+#: Largest size of the dictionary of a fantasy beyond the budget, relative to `max_inducing`.
+WITH_PENDING = 1.25
 #: No point with a residual below this fraction of k(x, x) is appended. Each Gram-Schmidt step multiplies the rounding
 #: error of the features by the root of k(x, x) / residual; a draw computes them anew.
 RANK_TOLERANCE = 1e-8
@@ -66,10 +68,9 @@ class BKB(SurrogateBase[Fantasy]):
         noise: noise variance lam, y squared; 1e-2 by default (the optimizer then fits it).
         qbar: oversampling of the dictionary, >= 1. Theorem 1 requires 6 alpha log(4 T / delta) / eps^2
             (`bkbopt.confidence.theorem1_qbar`); 2 works well in practice.
-        coins: random decisions ("coins") of a draw. "arm": one for each point, with probability
-            min(1, qbar n leverage) after n evaluations, as in the authors' code. "pull": one for each evaluation, as
-            Algorithm 1 is printed, which includes points with several evaluations less often (see
-            `bkbopt.surrogates.sampling`).
+        coins: random decisions ("coins") of a draw. "arm": one for each point, with probability min(1, qbar n leverage)
+            after n evaluations, as in the authors' code. "pull": one for each evaluation, as in Algorithm 1, which
+            includes points with several evaluations less often (see `bkbopt.surrogates.sampling`).
         resample: "delayed" keeps the dictionary while the sum of residual / lam over the observations since the last
             draw is below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
         max_inducing: largest size of the dictionary, or None for no limit. Where the limit binds, the lam of the
@@ -160,7 +161,7 @@ class BKB(SurrogateBase[Fantasy]):
         may_append = self._room(len(self._ready().S)) != 0
         for i in range(start, len(keys)):
             row = self.observations.row_of(keys[i])
-            if row is None or (may_append and self._is_outside(float(residual[row]), weights[i])):
+            if row is None or (may_append and self._is_outside(float(residual[row]), weights[i], self._scale)):
                 break
             spent, steps = spent + weights[i] * float(residual[row]) / (self.noise * self._scale), steps + 1
             if 1.0 + spent > self.leverage_budget or steps % REFACTOR_EVERY == 0:
@@ -202,7 +203,8 @@ class BKB(SurrogateBase[Fantasy]):
             return
         self._state, spent = state, self._spent + weight * residual / (self.noise * self._scale)
         is_over = 1.0 + spent > self.leverage_budget
-        if self._append_pays(len(self._features.S), leverage, residual, x, weight, is_over=is_over):
+        may_append = self._room(len(self._features.S)) != 0
+        if may_append and self._append_pays(leverage, residual, x, weight, scale=self._scale, is_over=is_over):
             self._append(x, z, residual)
         else:
             self._spent = spent
@@ -235,33 +237,31 @@ class BKB(SurrogateBase[Fantasy]):
     # -- the dictionary ------------------------------------------------------------------------------------------
 
     def _append_pays(
-        self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0, *, is_over: bool = False
+        self, leverage: float, residual: float, x: Tensor, weight: float = 1.0, *, scale: float, is_over: bool = False
     ) -> bool:
         """Whether to append a point: the next draw would include it with probability one, and its residual is large.
 
         Args:
-            size: size of the dictionary.
             leverage: leverage of the point before the observation, variance / lam.
             residual: residual of the point, y squared.
             x: the point, (1, d).
             weight: weight of the observation.
+            scale: lam of the sampling / lam.
             is_over: whether the point's residual would exceed the budget; its probability is then of no account.
         """
-        scaled = weight * leverage / self._scale
-        pays = is_over or self.qbar * scaled / (1.0 + scaled) >= 1.0
-        if not pays or self._room(size) == 0 or not self._is_outside(residual, weight):
-            return False
-        return residual > RANK_TOLERANCE * float(self.kernel.diag(x)[0])
+        scaled = weight * leverage / scale
+        pays = (is_over or self.qbar * scaled / (1.0 + scaled) >= 1.0) and self._is_outside(residual, weight, scale)
+        return pays and residual > RANK_TOLERANCE * float(self.kernel.diag(x)[0])
 
-    def _is_outside(self, residual: float, weight: float) -> bool:
+    def _is_outside(self, residual: float, weight: float, scale: float) -> bool:
         """Whether a residual is large beside the noise of the sampling."""
-        return weight * residual >= 1e-3 * self.noise * self._scale
+        return weight * residual >= 1e-3 * self.noise * scale
 
-    def _room(self, size: int) -> int | None:
-        """Number of points that may be appended to a dictionary of `size` points; None for no limit."""
-        if self.dictionary != "rls":
-            return 0
-        return None if self.max_inducing is None else max(self.max_inducing - size, 0)
+    def _room(self, size: int, share: float = 1.0) -> int | None:
+        """Number of points that may be appended to `size` points, up to this share of the budget; None for no limit."""
+        if self.dictionary == "rls":
+            return None if self.max_inducing is None else max(int(share * self.max_inducing) - size, 0)
+        return 0
 
     def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
         obs, Z = self.observations, self._table.Z
@@ -274,12 +274,9 @@ class BKB(SurrogateBase[Fantasy]):
         self._features = more.whole()
 
     def _draw_is_due(self) -> bool:
-        m = len(self._ready().S)
-        return (
-            (self._room(m) == 0 and m > self._drawn_size)
-            or 1.0 + self._spent > self.leverage_budget
-            or m > 1.25 * self._drawn_size + 8
-        )
+        m, drawn = len(self._ready().S), self._drawn_size
+        is_full = self._room(m) == 0 and m > drawn
+        return is_full or 1.0 + self._spent > self.leverage_budget or m > 1.25 * drawn + 8
 
     def _draw(self, latest: int, most: int | None = None) -> None:
         """Draw the dictionary anew, at most `most` points; if none is drawn, it is the point in row `latest`."""
@@ -376,14 +373,17 @@ class BKB(SurrogateBase[Fantasy]):
         return Model(shown, state.w, state.root, state.lam, V=state.V, collapsed=lambda: known.collapsed)
 
     def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
-        """See `SurrogateBase`; pending points with a large residual are appended to the dictionary first.
+        """See `SurrogateBase`; pending points with a large residual are appended, or else their variance stays."""
+        return self._counted(known, X, 1.0, self._scale)
 
-        Otherwise their variance would hardly fall, since the residual stays.
-        """
-        Z = known.features(X)
+    def _count_beyond(self, known: Fantasy, X: Tensor) -> Fantasy:
+        """See `SurrogateBase`; the lam of the sampling, which is raised so that a draw fits the budget, is lam."""
+        return self._counted(known, X, WITH_PENDING, 1.0)
+
+    def _counted(self, known: Fantasy, X: Tensor, share: float, scale: float) -> Fantasy:
+        Z, pays = known.features(X), functools.partial(self._append_pays, scale=scale)
         for _ in X:  # each pass appends at least one point
-            size = len(known.features.S)
-            room, pays = self._room(size), functools.partial(self._append_pays, size)
+            room = self._room(len(known.features.S), share)
             more = None if room == 0 else extension_by(known.features, known.state, X, Z, room, pays)
             if more is None:
                 break

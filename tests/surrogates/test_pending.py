@@ -161,6 +161,32 @@ def test_points_beyond_max_inducing_are_not_appended() -> None:
         assert model.features.size == size
 
 
+@pytest.mark.parametrize("count", [1, 5, 12])
+def test_pending_points_beyond_the_budget_have_at_most_the_variance_of_one_value(count: int) -> None:
+    """Of a full dictionary the residuals would stay, and a batch would have one point many times."""
+    gp = fitted(max_inducing=50)
+    X, pending = points(400, 6), points(count, 7)
+    gp.observe(X, torch.sin(5.0 * X[:, 0]))
+    full = gp.fantasy(pending)(pending)[1]
+    beyond = gp.fantasy(pending, beyond_budget=True)
+    assert gp.sampling_scale > 1.0
+    assert (full > 2.0 * NOISE).any()
+    assert (beyond(pending)[1] < NOISE * (1.0 + 1e-9)).all()
+
+
+def test_the_room_beyond_the_budget_is_a_quarter_of_it() -> None:
+    assert fitted(max_inducing=40).fantasy(points(200, 3), beyond_budget=True).features.size == 50
+
+
+def test_fantasies_within_and_beyond_the_budget_do_not_depend_on_one_another() -> None:
+    gp, alone, X = fitted(max_inducing=40), fitted(max_inducing=40), points(30, 3)
+    gp.fantasy(X[:20])
+    one = gp.fantasy(X, beyond_budget=True)
+    two = alone.fantasy(X, beyond_budget=True)
+    np.testing.assert_array_equal(one(X)[1], two(X)[1])
+    np.testing.assert_array_equal(gp.fantasy(X)(X)[1], fitted(max_inducing=40).fantasy(X)(X)[1])
+
+
 def test_near_duplicates_end_at_the_limit_of_rounding() -> None:
     gp = BKB(KERNEL, 1e-12, max_inducing=None)
     gp.observe(points(5, 0), torch.ones(5))

@@ -162,9 +162,11 @@ class Quantity:
         assert self._surrogate is not None
         return self._surrogate
 
-    def model(self, pending: Tensor) -> Model:
-        """The posterior with `pending (p, d)` counted as if evaluated at their means."""
-        return self.surrogate.fantasy(pending) if len(pending) else self.surrogate.model
+    def model(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
+        """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`."""
+        if not len(pending):
+            return self.surrogate.model
+        return self.surrogate.fantasy(pending, beyond_budget=beyond_budget)
 
     @property
     def _now(self) -> tuple[int, int, int]:
