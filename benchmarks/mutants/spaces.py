@@ -113,10 +113,24 @@ SPACES = (
     ),
     Fault(
         "new choices of a pool take the codes of the old ones",
-        "spaces/tables.py",
-        "dict.fromkeys([*known.get(j, ()), *given])",
-        "dict.fromkeys([*given, *known.get(j, ())])",
+        "spaces/columns.py",
+        "every = tuple(dict.fromkeys([*known, *own]))",
+        "every = tuple(dict.fromkeys([*own, *known]))",
         POOL,
+    ),
+    Fault(
+        "ordered categories are choices without an order",
+        "spaces/tables.py",
+        '(RANKED if ordered else "O")',
+        '"O"',
+        ("spaces/test_ordered_columns.py",),
+    ),
+    Fault(
+        "ordered categories may change their order",
+        "spaces/columns.py",
+        "if ranked and not kept:",
+        "if False:",
+        ("spaces/test_ordered_columns.py",),
     ),
     Fault(
         "the last of several values decides over the rows that match",

@@ -20,7 +20,7 @@ from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import is_plain, to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.arms import Arms
-from bkbopt.spaces.columns import Columns, Tails
+from bkbopt.spaces.columns import RANKED, Columns, Tails
 from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
@@ -184,6 +184,8 @@ def _columns(described: Described) -> Columns:
         raise ValueError("columns of a pool without distinct names")
     if not all(j in range(len(names)) and isinstance(values, list) for j, values in choices.items()):
         raise ValueError("choices of columns that do not exist")
+    if not all(j in choices for j, kind in enumerate(kinds) if kind == RANKED):
+        raise ValueError("ranks of choices that do not exist")
     if described.rows is not None and choices:
         raise ValueError("choices in an array")
     tails = {j: Tails(middle, half) for j, middle, half in text.get("tails", [])}  # older logs have none

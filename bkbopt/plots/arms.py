@@ -127,7 +127,7 @@ def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, e
 def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str]:
     """Coordinates (A,) of the arms and the axis label."""
     if isinstance(given, str):
-        numeric = [] if pool.columns is None else [n for j, n in enumerate(pool.names) if j not in pool.categorical]
+        numeric = [] if pool.columns is None else [n for n in pool.names if n not in pool.columns.choice_names]
         if given not in numeric:
             raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
         j = pool.names.index(given)

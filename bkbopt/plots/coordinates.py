@@ -22,7 +22,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import FEW, Dimension
 from bkbopt.spaces.arms import Arms
-from bkbopt.spaces.columns import Columns, Tails
+from bkbopt.spaces.columns import RANKED, Columns, Tails
 from bkbopt.spaces.space import Categorical, Ordinal, Space
 
 __all__ = ["Coordinates", "coordinates_of", "dimension_of", "has_dimensions", "pair_of"]
@@ -174,7 +174,7 @@ class _OfPool:
         for j, name in enumerate(self.columns.names):
             low, width = float(self.columns.low[j]), float(self.columns.width[j])
             if j in self.columns.choices:
-                listed = Categorical(self.columns.choices[j])
+                listed = (Ordinal if self.columns.kinds[j] == RANKED else Categorical)(self.columns.choices[j])
                 found.append(Dimension(name, j, listed.listed, low, width, listed, is_continuum=False))
             else:
                 raw = self.pool.values_in(j)

@@ -284,8 +284,8 @@ def _slice(run: Run, name: str) -> Html:
 
 def _arms(run: Run, names: Sequence[str]) -> Html:
     pool = run.opt.pool
-    assert pool is not None
-    numeric = [name for name in names if pool.names.index(name) not in pool.categorical][:2]
+    assert pool is not None and pool.columns is not None
+    numeric = [name for name in names if name not in pool.columns.choice_names][:2]
     if len(numeric) < 2:
         return Html("")
     x, y = numeric

@@ -12,6 +12,7 @@ from bkbopt.plots.page import Html, element, pill, table
 from bkbopt.search.trials.reports import FrontPoint
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.columns import RANKED
 from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 
 __all__ = [
@@ -174,7 +175,7 @@ def _pool_table(pool: Arms) -> Html:
             bulk = "" if tails is None else f"; compressed beyond {cell(tails.middle)} ± {cell(tails.half)}"
             rows.append([name, "number", f"from {' to '.join(ends)}{bulk}"])
         else:
-            rows.append([name, "choice", _listed(choices)])
+            rows.append([name, "ordered choice" if pool.columns.kinds[j] == RANKED else "choice", _listed(choices)])
     return table(caption, ["column", "kind", "values"], rows)
 
 

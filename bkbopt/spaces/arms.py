@@ -121,15 +121,15 @@ class Arms(ABC):
 
     @property
     def categorical(self) -> tuple[int, ...]:
-        """Columns that hold the codes of choices."""
-        return () if self.columns is None else tuple(self.columns.choices)
+        """Columns that hold the codes of choices without an order."""
+        return () if self.columns is None else tuple(self.columns.unordered)
 
     @property
     def n_codes(self) -> Mapping[int, int]:
-        """Number of the choices of each column that holds their codes; of objects, of the objects."""
+        """Number of the choices of each such column; of objects, of the objects."""
         if self.columns is None:
             return {0: len(self.objects or ())}
-        return {j: len(values) for j, values in self.columns.choices.items()}
+        return {j: len(values) for j, values in self.columns.unordered.items()}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""Columns of a table as encoded numbers: ranges scaled to [0, 1], long tails compressed, choices numbered.
+"""Columns of a table as encoded numbers: ranges scaled to [0, 1], long tails compressed, choices numbered or ranked.
 
 | symbol  | shape  | units   | meaning                                                                  |
 | ------- | ------ | ------- | ------------------------------------------------------------------------ |
 | table   | (A, d) | user's  | raw values; of columns that are not numeric the codes                    |
-| X       | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes                |
+| X       | (A, d) | encoded | numeric columns and ranks scaled to [0, 1] (or as given), and codes      |
 | t       | -      | -       | (x - middle) / half, for a value x of a column with long tails           |
 | p       | -      | -       | `POWER`                                                                  |
 
@@ -18,7 +18,7 @@ bit on each machine and in each layout of memory, as a logarithm need not be. Po
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -33,12 +33,14 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.values import as_python
 
-__all__ = ["FARTHEST", "Columns", "Tails", "columns_of", "sampled_rows"]
+__all__ = ["FARTHEST", "RANKED", "Columns", "Tails", "choices_after", "columns_of", "sampled_rows"]
 
 Floats = NDArray[np.float64]
 
 #: The largest encoded number: sums of squares of numbers up to this one are finite.
 FARTHEST = 1e100
+#: The letter of a column of ordered choices, whose codes are ranks.
+RANKED = "r"
 #: Square roots of a compressed number, and the power p that they make.
 N_ROOTS = 4
 POWER = 0.5**N_ROOTS
@@ -88,7 +90,8 @@ class Columns:
 
     Attributes:
         names: of the columns.
-        kinds: numpy's letter for the type of each: "i" and "u" for whole numbers, "b", "f", or "O" for choices.
+        kinds: numpy's letter for the type of each: "i" and "u" for whole numbers, "b", "f", or "O" for choices; for
+            choices with an order `RANKED`.
         low: (d,) subtracted from each column; of one with long tails, from its compressed values.
         width: (d,) by which the difference is divided.
         choices: the values of each column that is not numeric, in the order of their codes.
@@ -106,6 +109,11 @@ class Columns:
     def choice_names(self) -> tuple[str, ...]:
         """Names of the columns that are not numeric."""
         return tuple(self.names[j] for j in self.choices)
+
+    @property
+    def unordered(self) -> Mapping[int, tuple[Any, ...]]:
+        """The choices of the columns whose codes have no order."""
+        return {j: values for j, values in self.choices.items() if self.kinds[j] != RANKED}
 
     @cached_property
     def _ranges(self) -> list[tuple[float, float]]:
@@ -189,6 +197,31 @@ def sampled_rows(n: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(n, SAMPLE, replace=False, shuffle=False))
 
 
+def choices_after(
+    name: str, known: Sequence[Any], own: Sequence[Any], *, ranked: bool, ordered: bool
+) -> tuple[Any, ...]:
+    """The choices of a column, of which some are known: these, followed by the new ones.
+
+    Args:
+        name: of the column.
+        known: earlier choices.
+        own: the choices of a later table.
+        ranked: whether the codes of the column are ranks.
+        ordered: whether `own` has an order.
+
+    Raises:
+        ArgumentError: no rank follows for a new choice, or the order is another one.
+    """
+    every = tuple(dict.fromkeys([*known, *own]))
+    kept = tuple(filter(set(own).__contains__, every)) == tuple(own) if ordered else len(every) == len(known)
+    if ranked and not kept:
+        raise ArgumentError(
+            f"pool: expected the ordered categories {tuple(known)} in column {name!r}, in this order and new ones "
+            f"after them, got {tuple(own)}; declare them, as by pandas.Categorical(values, categories, ordered=True)."
+        )
+    return every
+
+
 def columns_of(
     names: tuple[str, ...],
     kinds: tuple[str, ...],
@@ -214,7 +247,9 @@ def columns_of(
     ends, tails = torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, len(low)), dict[int, Tails]()
     by_column = None if sample is None else np.ascontiguousarray(sample.numpy().T)
     for j, range_ in enumerate(torch.stack([low, high], 1).numpy()):
-        if by_column is not None and j not in choices:
+        if by_column is not None and kinds[j] == RANKED:
+            ends[1, j] = len(choices[j]) - 1.0
+        elif by_column is not None and j not in choices:
             found = _tails_of(by_column[j], float(range_[1] - range_[0]))
             if found is not None:
                 tails[j] = found

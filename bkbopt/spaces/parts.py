@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.columns import FARTHEST, Columns
+from bkbopt.spaces.columns import FARTHEST, RANKED, Columns, choices_after
 from bkbopt.spaces.tables import (
     check_whole,
     is_numeric_table,
@@ -66,7 +66,7 @@ class Part:
         try:
             values = _as_list(given)
             if values is not None:
-                return cls(name, *_read_list(name, values), None)
+                return cls(name, *_read_list(name, values, _order_of(given)), None)
             labels = labels_of(given, id_column)
             if features is not None:
                 given = selected(given, features, id_column)
@@ -143,14 +143,19 @@ class Part:
         )
         return replace(self, columns=columns, table=self.table[:, at])
 
-    def recoded(self, choices: Mapping[int, Sequence[Any]]) -> "Part":
-        """The same part, with the `choices` of an earlier one numbered before its own; none is doubtful then."""
+    def recoded(self, choices: Mapping[int, Sequence[Any]], kinds: Sequence[str]) -> "Part":
+        """The same part, with the `choices` of an earlier one, of these `kinds`, before its own; none is doubtful then.
+
+        Raises:
+            ArgumentError: ordered choices in another order.
+        """
         table, every = self.table.clone(), dict(self.columns.choices)
         for j, own in self.columns.choices.items():
-            every[j] = tuple(dict.fromkeys([*choices[j], *own]))
+            ranked, ordered = kinds[j] == RANKED, self.columns.kinds[j] == RANKED
+            every[j] = choices_after(self.names[j], choices[j], own, ranked=ranked, ordered=ordered)
             code = {value: float(i) for i, value in enumerate(every[j])}
             table[:, j] = torch.tensor([code[value] for value in own], dtype=torch.float64)[self.table[:, j].long()]
-        return replace(self, table=table, columns=replace(self.columns, choices=every), doubtful=())
+        return replace(self, table=table, columns=replace(self.columns, choices=every, kinds=tuple(kinds)), doubtful=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +220,15 @@ def _as_list(given: Any) -> list[Any] | None:
     return None if len(given) and is_numeric_table(given) else list(map(as_python, given))
 
 
-def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
-    """The single column of a list: numbers if all values are numbers, else choices."""
+def _order_of(given: Any) -> list[Any] | None:
+    """The categories of a series that declares their order, or None."""
+    return (
+        list(map(as_python, given.cat.categories)) if getattr(getattr(given, "dtype", None), "ordered", False) else None
+    )
+
+
+def _read_list(name: str, values: list[Any], order: list[Any] | None = None) -> tuple[Columns, Tensor]:
+    """The single column of a list: ranks if there is an order, numbers if all values are numbers, else choices."""
     if not values:
         raise ArgumentError("expected at least one value, got an empty list.")
     for value in values:
@@ -226,7 +238,9 @@ def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
         twice = next(value for value in values if values.count(value) > 1)
         raise ArgumentError(f"expected distinct values, got {shown(twice)} twice.")
     choices: dict[int, tuple[Any, ...]] = {}
-    if all(isinstance(value, bool) for value in values):
+    if order is not None:
+        kind, numbers, choices = RANKED, [float(order.index(value)) for value in values], {0: tuple(order)}
+    elif all(isinstance(value, bool) for value in values):
         kind, numbers = "b", list(map(float, values))
     elif all(map(is_real, values)):
         kind = "i" if all(isinstance(value, int) for value in values) else "f"

@@ -52,8 +52,8 @@ class Pool:
     Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
     "Large pools".
 
-    Columns of text and categorical columns are choices without an order, also those that pandas calls ordered: pass the
-    ranks (`.cat.codes`) where the order matters.
+    Columns of text and categorical columns are choices without an order. Ordered categoricals of pandas, and ordered
+    dictionaries of Arrow, are encoded by the ranks of their categories: neighbours are taken to be alike.
 
     The index of a data frame is no feature. In memory it names the rows for `tell_rows`. An index that pandas stored in
     a Parquet file or an Arrow table is read only if `columns` or `id_column` names it.

@@ -356,7 +356,8 @@ def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns
         raise ArgumentError(f"pool: expected parts with the columns of the first pool, {known.names}, got {own.names}.")
     recoded = []
     for part, first in zip(parts, _firsts(parts), strict=True):
-        recoded.append(part.recoded({j: known.choices[first + j] for j in part.columns.choices}))
+        choices = {j: known.choices[first + j] for j in part.columns.choices}
+        recoded.append(part.recoded(choices, known.kinds[first : first + len(part.names)]))
     return tuple(recoded), replace(known, choices=_choices(recoded))
 
 

@@ -24,7 +24,7 @@ from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.arms import Arms, index_is_reserved
 from bkbopt.spaces.base import Point, set_fields
-from bkbopt.spaces.columns import Columns, columns_of, sampled_rows
+from bkbopt.spaces.columns import RANKED, Columns, choices_after, columns_of, sampled_rows
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.product_pool import ProductPool
@@ -248,11 +248,13 @@ def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
     for part in parts:
         if part.names != first.names or set(part.choices) != set(first.choices):
             raise ArgumentError(f"pool: expected parts with the columns {first.names}, all alike, got {part.names}.")
-    old = {} if known is None else known.choices
-    return {
-        j: tuple(dict.fromkeys([*old.get(j, ()), *(value for part in parts for value in part.choices[j])]))
-        for j in first.choices
-    }
+    kinds = first.kinds if known is None else known.kinds
+    every = {} if known is None else dict(known.choices)
+    for part in parts:
+        for j, own in part.choices.items():
+            ranked, ordered = kinds[j] == RANKED, part.kinds[j] == RANKED
+            every[j] = choices_after(part.names[j], every.get(j, ()), own, ranked=ranked, ordered=ordered)
+    return {j: every[j] for j in first.choices}
 
 
 def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -> dict[int, NDArray[np.float64]]:

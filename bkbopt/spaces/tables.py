@@ -3,7 +3,7 @@
 | symbol | shape  | units   | meaning                                                   |
 | ------ | ------ | ------- | --------------------------------------------------------- |
 | table  | (A, d) | user's  | raw values; of columns that are not numeric the codes     |
-| X      | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes |
+| X      | (A, d) | encoded | numeric columns and ranks scaled to [0, 1], and codes     |
 """
 
 import numbers
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bkbopt._support.arrays import as_points
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.columns import Columns, columns_of, sampled_rows
+from bkbopt.spaces.columns import RANKED, Columns, choices_after, columns_of, sampled_rows
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_real, shown
 
 __all__ = [
@@ -111,7 +111,7 @@ def read_table(
             ones, or whole numbers that doubles do not represent.
         ArgumentTypeError: neither numbers nor a data frame, or a column of dates or of decimal numbers.
     """
-    table, names, kinds, choices = _as_table(arms, id_column, {} if known is None else known.choices, kept)
+    table, names, kinds, choices = _as_table(arms, id_column, known, kept)
     if not len(table):
         raise empty_pool()
     if not table.shape[1]:
@@ -167,7 +167,7 @@ def selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
 
 
 def _as_table(
-    arms: Any, id_column: str | None, known: Mapping[int, tuple[Any, ...]], kept: Collection[str]
+    arms: Any, id_column: str | None, known: Columns | None, kept: Collection[str]
 ) -> tuple[Tensor, tuple[str, ...], tuple[str, ...], dict[int, tuple[Any, ...]]]:
     """Raw values (A, d), names and kinds of the columns, and the choices of those that are not numeric."""
     if not hasattr(arms, "iloc"):
@@ -182,6 +182,7 @@ def _as_table(
         raise ArgumentError("pool: expected a data frame or a table of rows, got a Series; pass series.to_frame().")
     features, names = features_of(arms, id_column)
     columns, choices, kinds = [np.zeros((len(features), 0))], {}, []
+    earlier: Mapping[int, tuple[Any, ...]] = {} if known is None else known.choices
     for j, name in enumerate(names):
         series = features.iloc[:, j]
         check_column(name, series)
@@ -191,16 +192,19 @@ def _as_table(
             continue
         given = series.tolist()
         is_declared = hasattr(series.dtype, "categories")
-        kind = None if is_declared or not given or j in known or name in kept else _kind_of(given)
+        kind = None if is_declared or not given or j in earlier or name in kept else _kind_of(given)
         if kind is not None:
             check_whole(name, (int(v) for v in given if isinstance(v, numbers.Integral)))
             kinds.append(kind)
             columns.append(np.array(list(map(as_float, given)))[:, None])
             continue
-        # Values in order of first appearance; a later pool may append some.
-        choices[j] = values = tuple(dict.fromkeys([*known.get(j, ()), *given]))
-        place = {v: float(i) for i, v in enumerate(values)}
-        kinds.append("O")
+        # Values in order of first appearance, or as they are declared in order; a later pool may append some.
+        ordered = bool(getattr(series.dtype, "ordered", False))
+        kind = (RANKED if ordered else "O") if known is None or j not in earlier else known.kinds[j]
+        own = map(as_python, series.cat.categories) if ordered and kind == RANKED else dict.fromkeys(given)
+        values = choices_after(name, earlier.get(j, ()), tuple(own), ranked=kind == RANKED, ordered=ordered)
+        choices[j], place = values, {v: float(i) for i, v in enumerate(values)}
+        kinds.append(kind)
         columns.append(np.array([place[v] for v in given], dtype=np.float64)[:, None])
     return as_points(np.hstack(columns), None, name="pool"), names, tuple(kinds), choices
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError, extra
+from bkbopt.spaces.columns import RANKED, choices_after
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
 from bkbopt.spaces.tables import check_whole, missing_value, no_columns, no_numbers
 from bkbopt.spaces.text_columns import all_different, note_many_choices
@@ -246,13 +247,13 @@ class _Numbers:
 
 @dataclass(frozen=True)
 class _Choices:
-    """Converts pieces of a column of choices to codes, numbered in order of appearance."""
+    """Converts pieces of a column of choices to codes: ranks of ordered ones, else numbered in order of appearance."""
 
     name: str
+    kind: str
     is_declared: bool
     is_kept: bool
     places: dict[Any, int] = field(default_factory=dict)
-    kind: ClassVar[str] = "O"
     is_narrow: ClassVar[bool] = True
 
     @property
@@ -262,6 +263,8 @@ class _Choices:
 
     def __call__(self, column: Any, start: int) -> NDArray[np.float64]:
         _refuse_missing(column, self.name, start)
+        if self.kind == RANKED:
+            return np.concatenate([self._ranks(chunk) for chunk in column.chunks])
         own = column.combine_chunks()
         if self.is_declared:  # in order of appearance, not of declaration
             own = own.cast(own.type.value_type)
@@ -270,6 +273,13 @@ class _Choices:
         if len(self.places) > MOST_CHOICES and self.may_name_rows:
             raise all_different(self.name)
         return np.array(codes, dtype=np.float64)[own.indices.to_numpy()]
+
+    def _ranks(self, chunk: Any) -> NDArray[np.float64]:
+        """The ranks of a chunk, which has a dictionary of its own."""
+        own = chunk.dictionary.to_pylist()
+        every = choices_after(self.name, tuple(self.places), own, ranked=True, ordered=True)
+        self.places.update((value, place) for place, value in enumerate(every))
+        return np.array([self.places[value] for value in own], dtype=np.float64)[chunk.indices.to_numpy()]
 
 
 def _letter(kind: Any) -> str | None:
@@ -292,7 +302,8 @@ def _coder(name: str, kind: Any, is_kept: bool) -> "_Numbers | _Choices":
     if letter is None:
         raise no_numbers(name, str(kind))
     if letter == "O":
-        return _Choices(name, str(kind).startswith("dictionary"), is_kept)
+        is_declared = str(kind).startswith("dictionary")
+        return _Choices(name, RANKED if is_declared and kind.ordered else "O", is_declared, is_kept)
     return _Numbers(name, kind, letter, str(kind) in NARROW)
 
 

@@ -1,0 +1,47 @@
+"""Columns of ordered choices have axes with all categories, in their order."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import bkbopt as bo
+from bkbopt import plots
+from bkbopt.errors import ArgumentError
+from bkbopt.plots.coordinates import coordinates_of
+
+ORDER = ["XS", "S", "M", "L", "XL"]
+
+
+@pytest.fixture(scope="module")
+def opt() -> bo.Optimizer:
+    rng = np.random.default_rng(0)
+    size = pd.Categorical(rng.choice(["XL", "S", "M", "L"], 40), ORDER, ordered=True)
+    opt = bo.Optimizer(pd.DataFrame({"size": size, "dose": rng.random(40)}), seed=0)
+    for trial in opt.ask(12):
+        opt.tell(trial, ORDER.index(trial.params["size"]) + trial.params["dose"])
+    return opt
+
+
+def test_codes_are_the_encoded_ranks(opt: bo.Optimizer) -> None:
+    dimension = coordinates_of(opt).dimensions(50)[0]
+    assert dimension.values == tuple(ORDER)
+    assert dimension.codes(ORDER).tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_slice_has_the_categories_as_ticks(opt: bo.Optimizer) -> None:
+    ax = plots.posterior_slice(opt, "size")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ORDER
+    plt.close(ax.get_figure(root=True))
+
+
+def test_ranks_are_no_coordinates_of_a_scatter(opt: bo.Optimizer) -> None:
+    with pytest.raises(ArgumentError, match=r"numeric column of \['dose'\], got 'size'"):
+        plots.pool_ucb(opt, "size", "dose")
+
+
+def test_a_report_says_that_the_choices_are_ordered(opt: bo.Optimizer, tmp_path: Path) -> None:
+    plots.report(opt, tmp_path / "report.html")
+    assert "ordered choice</td>" in (tmp_path / "report.html").read_text()
