@@ -14,7 +14,7 @@ __all__ = ["as_path", "replace_atomically", "sync_folder"]
 
 
 def as_path(path: object) -> str:
-    """The path of a file as text.
+    """The path of a file as text, with a leading `~` as the home folder.
 
     Raises:
         ArgumentTypeError: no path: bytes, a file, or its number, which `open` would take.
@@ -25,7 +25,7 @@ def as_path(path: object) -> str:
         raise ArgumentTypeError(f"path: expected the path of a file, got {path!r} of type {type(path).__name__}.")
     if not text or "\0" in text:
         raise ArgumentError(f"path: expected the path of a file, got {text!r}; give the name of a file.")
-    return text
+    return os.path.expanduser(text)
 
 
 def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 def place_of(path: str | os.PathLike[str]) -> str:
-    """Path of the file of a log, with symbolic links resolved.
+    """Path of the file of a log, with a leading `~` as the home folder and symbolic links resolved.
 
     Raises:
         ArgumentTypeError, ArgumentError: not a path, or the address of a database server.
@@ -55,6 +55,7 @@ def place_of(path: str | os.PathLike[str]) -> str:
             f"storage: expected the path of a file, as 'runs.db', got {text!r}; without storage= the log is in memory, "
             "and for a database server there are Optuna's storages and BKBSampler."
         )
+    text = os.path.expanduser(text)
     if os.path.isdir(text):
         raise StorageError(f"storage: expected a file, got the folder {text!r}; name a file in it.")
     return os.path.realpath(text)

@@ -39,7 +39,7 @@ def check_arms(pool: "Pool") -> None:
         return
     for path in arms if isinstance(arms, list | tuple) else [arms]:
         is_path = isinstance(path, os.PathLike) or (path is arms and isinstance(path, str))
-        if is_path and not Path(path).exists():
+        if is_path and not Path(os.path.expanduser(path)).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     if is_stored(arms):
         check_sources(pool)

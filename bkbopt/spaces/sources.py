@@ -44,7 +44,7 @@ def is_stored(arms: Any) -> bool:
         # A list of strings is a list of objects, not of paths.
         return len(arms) > 0 and all(is_stored(part) and not isinstance(part, str) for part in arms)
     if isinstance(arms, str):
-        return Path(arms).suffix in SUFFIXES or Path(arms).exists()
+        return Path(arms).suffix in SUFFIXES or Path(os.path.expanduser(arms)).exists()
     return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
@@ -69,7 +69,7 @@ def parts_of(
     given = pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]
     columns = None if pool.columns is None else tuple(pool.columns)
     read = _read if pool.client is None else functools.partial(_remote, pool.client)
-    folder = None if pool.folder is None else os.fspath(pool.folder)
+    folder = None if pool.folder is None else os.path.expanduser(pool.folder)
     wanted = Wanted(columns, pool.id_column, folder, frozenset(kept), tuple(order))
     by_source = {part.source: part for part in known}
     parts: list[StoredPart | RemotePart] = []
@@ -111,7 +111,7 @@ def check_sources(pool: "Pool") -> None:
 
 def _files(path: str | os.PathLike[str]) -> list[Path]:
     """A file, or those of a folder in the order of their names."""
-    path = Path(path)
+    path = Path(os.path.expanduser(path))
     if not path.is_dir():
         return [path]
     files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES)
