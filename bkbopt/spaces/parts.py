@@ -10,7 +10,7 @@ array.
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ from bkbopt.spaces.tables import (
     read_table,
     selected,
 )
-from bkbopt.spaces.text_columns import names_of_rows
+from bkbopt.spaces.text_columns import undeclared
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
 
 __all__ = ["ROWS_LIMIT", "Part", "Product", "error_of_part"]
@@ -51,14 +51,14 @@ class Part:
         columns: of its table, unscaled.
         table: raw values, see the table of symbols.
         labels: of its entries; None for a list, whose values are the labels.
-        doubtful: columns of a data frame that are refused in a first pool, see `text_columns.names_of_rows`.
+        undeclared: values of the columns of text that are checked in a first pool, see `text_columns.undeclared`.
     """
 
     name: str
     columns: Columns = field(repr=False)
     table: Tensor = field(repr=False)
     labels: tuple[Hashable, ...] | None = field(repr=False)
-    doubtful: tuple[str, ...] = field(default=(), repr=False)
+    undeclared: Mapping[str, Collection[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, name: str, given: Any, id_column: str | None = None, features: Sequence[str] | None = None) -> "Part":
@@ -73,9 +73,9 @@ class Part:
             columns, table = read_table(given, None, id_column, scale=False)
         except (ArgumentError, ArgumentTypeError) as error:
             raise error_of_part(name, error) from error
-        doubtful = names_of_rows(given, columns)
+        own = undeclared(given, columns)
         columns = replace(columns, names=tuple(f"{name}.{column}" for column in columns.names))
-        return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels), doubtful)
+        return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels), own)
 
     def __len__(self) -> int:
         """Number of entries n_p."""
@@ -144,7 +144,7 @@ class Part:
         return replace(self, columns=columns, table=self.table[:, at])
 
     def recoded(self, choices: Mapping[int, Sequence[Any]], kinds: Sequence[str]) -> "Part":
-        """The same part, with the `choices` of an earlier one, of these `kinds`, before its own; none is doubtful then.
+        """The same part, with the `choices` of an earlier one of these `kinds` before its own; none is checked again.
 
         Raises:
             ArgumentError: ordered choices in another order.
@@ -155,7 +155,9 @@ class Part:
             every[j] = choices_after(self.names[j], choices[j], own, ranked=ranked, ordered=ordered)
             code = {value: float(i) for i, value in enumerate(every[j])}
             table[:, j] = torch.tensor([code[value] for value in own], dtype=torch.float64)[self.table[:, j].long()]
-        return replace(self, table=table, columns=replace(self.columns, choices=every, kinds=tuple(kinds)), doubtful=())
+        return replace(
+            self, table=table, columns=replace(self.columns, choices=every, kinds=tuple(kinds)), undeclared={}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +174,7 @@ class Product:
 
     def undoubted(self) -> "Product":
         """The same parts, whose columns were choices in an earlier pool."""
-        return replace(self, parts=tuple(replace(part, doubtful=()) for part in self.parts))
+        return replace(self, parts=tuple(replace(part, undeclared={}) for part in self.parts))
 
     def __post_init__(self) -> None:
         """Check names and size."""

@@ -35,7 +35,7 @@ from bkbopt.spaces.tables import (
     read_table,
     selected,
 )
-from bkbopt.spaces.text_columns import all_different, names_of_rows, note_many_choices, undeclared
+from bkbopt.spaces.text_columns import check_names, note_many_choices, undeclared
 from bkbopt.spaces.values import as_python, is_hashable, is_real, label_key, rows_by_label
 
 __all__ = ["EncodedPool", "Pool", "as_pool"]
@@ -217,12 +217,10 @@ class EncodedPool(Arms):
         if known is not None and hasattr(arms, "columns"):
             arms = _in_order(arms, known.names, id_column)
         columns, table = read_table(arms, known, id_column, scale=self.scale, kept=kept)
-        doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
-        if doubtful:
-            raise all_different(doubtful[0])
-        if known is None and hasattr(arms, "iloc") and len(columns.names) > 1:
-            own = undeclared(arms, columns)
-            note_many_choices({name: values for name, values in own.items() if name not in kept}, len(table))
+        if known is None:
+            own = {name: values for name, values in undeclared(arms, columns).items() if name not in kept}
+            check_names(own, len(table))
+            note_many_choices(own, len(table))
         rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)

@@ -22,7 +22,7 @@ from bkbopt.spaces.parts import Part, Product, error_of_part
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.text_columns import all_different
+from bkbopt.spaces.text_columns import check_names, note_many_choices
 from bkbopt.spaces.values import with_hint
 
 __all__ = ["ProductPool"]
@@ -62,8 +62,13 @@ class ProductPool(Arms):
         parts: tuple[Part, ...] = self.pool.arms.parts
         if like is None:
             for part in parts:
-                if part.doubtful:
-                    raise error_of_part(part.name, all_different(part.doubtful[0]))
+                try:
+                    check_names(part.undeclared, len(part))
+                except ArgumentError as error:
+                    raise error_of_part(part.name, error) from None
+            for part in parts:
+                own = {f"{part.name}.{name}": values for name, values in part.undeclared.items()}
+                note_many_choices(own, len(part))
             columns = _joined(parts, scale=self.scale)
         else:
             assert like.columns is not None

@@ -9,7 +9,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.values import is_real, shown
 
-__all__ = ["all_different", "names_of_rows", "note_many_choices", "undeclared"]
+__all__ = ["all_different", "check_names", "note_many_choices", "undeclared"]
 
 logger = logging.getLogger(__name__)
 
@@ -18,21 +18,30 @@ FEW_CHOICES = 20
 
 
 def undeclared(arms: Any, columns: Columns) -> dict[str, Collection[Any]]:
-    """The values of each column of choices in a data frame whose categories are not declared, by its name."""
+    """The values of each column of choices in a data frame whose categories are not declared, by its name.
+
+    A single column is what was meant, so that it counts as declared.
+    """
+    if not hasattr(arms, "iloc") or len(columns.names) < 2:
+        return {}
     declared = {str(c) for c, dtype in zip(arms.columns, arms.dtypes, strict=True) if hasattr(dtype, "categories")}
     choices = {columns.names[j]: values for j, values in columns.choices.items()}
     return {name: values for name, values in choices.items() if name not in declared}
 
 
-def names_of_rows(arms: Any, columns: Columns) -> tuple[str, ...]:
-    """The columns of text in which more than two rows all differ, unless their categories are declared.
+def check_names(choices: Mapping[str, Collection[Any]], n: int) -> None:
+    """Refuse columns of text in which more than two rows all differ: they may name the rows.
 
-    They may name the rows. A single column does not, nor one that was a column of choices in an earlier pool.
+    Args:
+        choices: the different values of each column whose categories are not declared, by its name.
+        n: number of rows.
+
+    Raises:
+        ArgumentError: there is such a column.
     """
-    n = len(arms)
-    if not hasattr(arms, "iloc") or n <= 2 or len(columns.names) < 2:
-        return ()
-    return tuple(name for name, values in undeclared(arms, columns).items() if len(values) == n)
+    for name, values in choices.items():
+        if 2 < n == len(values):
+            raise all_different(name)
 
 
 def all_different(name: str) -> ArgumentError:

@@ -67,6 +67,18 @@ def test_choices_are_not_noted(cells: Any, noted: Callable[[], list[str]]) -> No
     assert noted() == []
 
 
+def test_text_of_a_part_that_is_hardly_choices_is_noted(noted: Callable[[], list[str]], tmp_path: Path) -> None:
+    parts = {"acid": frame(numbers("n/a")), "base": frame([f"C{i}N" for i in range(ROWS - 1)] + ["C0N"], "name")}
+    opt = bo.Optimizer(bo.Pool.product(parts), storage=tmp_path / "log.db")
+    first, second = noted()
+    assert "column 'acid.mass' is taken for 59 choices in 60 rows: most are numbers, as 'n/a' is no number" in first
+    assert "column 'base.name' is taken for 59 choices in 60 rows: if they are names or remarks" in second
+    opt.set_pool(bo.Pool.product(parts))
+    bo.Optimizer.open(tmp_path / "log.db", pool=bo.Pool.product(parts))
+    bo.Optimizer(bo.Pool.product({"acid": frame(pd.Categorical(numbers("n/a"))), "base": parts["base"][["name"]]}))
+    assert len(noted()) == 2
+
+
 def test_a_single_column_and_the_choices_of_an_earlier_pool_are_not_noted(noted: Callable[[], list[str]]) -> None:
     table = frame(numbers("n/a"))
     bo.Optimizer(bo.Pool(table[["mass"]]))
