@@ -14,6 +14,7 @@ from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.frames import is_table, rows_of
 from bkbopt.optimizer.locking import locked
+from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trial_tables import dataframe_of
 from bkbopt.optimizer.trials import Trial, detached
 from bkbopt.optimizer.trust import Trust
@@ -110,9 +111,9 @@ class Readings(Trust):
 
     @property
     @locked
-    def trials(self) -> list[Trial]:
-        """All trials, by id."""
-        return [detached(trial) for trial in self._core.log]
+    def trials(self) -> TrialList:
+        """All trials, by id, in a list that cannot be changed: `list(opt.trials)` makes one of your own."""
+        return TrialList(self._core.log.entries)
 
     @property
     @locked

@@ -15,6 +15,7 @@ from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.frames import is_table, named, rows_of
+from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real, shown
@@ -104,7 +105,7 @@ def _as_trial(given: Any) -> Trial | None:
 
 def trial_ids(given: Any) -> tuple[list[int], bool]:
     """The ids of a trial, or of each of a list, and whether it was a list."""
-    many = isinstance(given, list | tuple)
+    many = isinstance(given, list | tuple | TrialList)
     return [trial_id(one, "a trial or its id") for one in (given if many else [given])], many
 
 
@@ -182,7 +183,7 @@ def _reports_of(
     for name, limit in limits.items():
         if limit is None:
             raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
-    many = is_table(trial) or isinstance(trial, list | tuple)
+    many = is_table(trial) or isinstance(trial, list | tuple | TrialList)
     if invalid == "skip" and not many:
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):
