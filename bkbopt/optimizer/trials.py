@@ -4,9 +4,9 @@ The module imports neither torch nor NumPy, so that programs that only report a 
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
 from bkbopt.search.trials.reports import Diagnostics
@@ -81,6 +81,17 @@ class Trial:
     def is_feasible(self) -> bool:
         """Whether all known values of outcome constraints are <= 0."""
         return all(value <= 0.0 for value in self.constraints.values())
+
+
+def _refuse(_: Trial, name: str, *__: object) -> NoReturn:
+    """Of the standard library, a frozen class with slots has no message for names that are no fields, as `value`."""
+    raise FrozenInstanceError(
+        f"trial.{name}: expected a trial to stay as it is, got a change; record its outcome with opt.tell(trial, "
+        "value), a failure with opt.fail(trial)."
+    )
+
+
+Trial.__setattr__ = Trial.__delattr__ = _refuse  # type: ignore[method-assign, assignment]
 
 
 def detached(trial: Trial) -> Trial:

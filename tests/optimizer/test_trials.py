@@ -1,7 +1,9 @@
 """The log of trials: ids, states, order of arrival, the table."""
 
 import contextlib
+import copy
 import itertools
+import pickle
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -42,6 +44,16 @@ def test_ids_count_from_zero() -> None:
     assert [t.id for t in log] == list(range(40))
     assert [t.params for t in log] == [{"a": i} for i in range(40)]
     assert len(log) == 40
+
+
+@pytest.mark.parametrize("name", ["value", "values", "state", "is_feasible", "note"])
+def test_a_trial_that_is_assigned_to_points_to_tell(name: str) -> None:
+    trial = Trial(3, {"a": 1})
+    for change in (lambda: setattr(trial, name, 2.0), lambda: delattr(trial, name)):
+        with pytest.raises(AttributeError, match=rf"^trial\.{name}: expected .* opt\.tell\(trial, value\)"):
+            change()
+    assert trial == Trial(3, {"a": 1})
+    assert pickle.loads(pickle.dumps(trial)) == copy.deepcopy(trial) == trial
 
 
 def test_outcomes_are_kept_in_the_order_of_arrival() -> None:
