@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ask_time", "complexity"]
 
+#: A running median is that of this part of all asks on either side, of `FEWEST` at least.
+PART = 20
+FEWEST = 4
+
 
 def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     """Inducing points m and effective dimension at each ask, against the number of values.
@@ -58,7 +62,8 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
 def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "Axes":
     """Wall-clock time of each ask, on a log scale, against the number of values, with a running median.
 
-    The dots far above the line are asks with a fit of the kernel. Fits become rarer: the next one is due when the
+    The line is the median of neighbouring asks, of which those after the same number of values, as in a batch, count as
+    one. The dots far above the line are asks with a fit of the kernel. Fits become rarer: the next one is due when the
     number of trials has grown by a fixed fraction.
 
     Args:
@@ -86,16 +91,23 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
         raise NotReadyError("times: expected at least one ask, got none; call ask first.")
     ax = axes_of(ax)
     ms = 1e3 * seconds
-    window = max(len(ms) // 30, 1)
-    middle = [np.median(ms[max(i - window, 0) : i + window + 1]) for i in range(len(ms))]
     ax.plot(t, ms, ".", color=GREY, markersize=4, alpha=0.6, label="each")
-    ax.plot(t, middle, color=BLUE, linewidth=2, label="running median")
+    ax.plot(*_running_median(t, ms), color=BLUE, linewidth=2, label="running median")
     ax.set(xlabel=label, ylabel=what, yscale="log")
     log_ticks(ax.yaxis)
     ax.grid(alpha=0.3)
     whole_numbers(ax)
     legend_below(ax)
     return ax
+
+
+def _running_median(t: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct t `(n,)`, and the medians `(n,)` of the times around each; those of one t count as one."""
+    at, numbers = np.unique(t, return_inverse=True)
+    each = np.array([np.median(ms[numbers == i]) for i in range(len(at))])
+    half = max(len(at) // PART, FEWEST)
+    halves = [min(half, i, len(at) - 1 - i) for i in range(len(at))]  # as many on either side, also near the ends
+    return at, np.array([np.median(each[i - half : i + half + 1]) for i, half in enumerate(halves)])
 
 
 def _as_seconds(times: Any) -> np.ndarray:

@@ -50,3 +50,22 @@ def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer)
     for given in (mixed, seconds):
         dots = plots.ask_time(given).get_lines()[0]
         np.testing.assert_allclose(dots.get_ydata(), 1e3 * np.array(seconds), rtol=1e-12)
+
+
+def test_the_line_of_ask_times_is_the_median_of_neighbouring_batches() -> None:
+    opt = bo.Optimizer({"x": bo.Float(0.0, 1.0)}, seed=0)
+    for _ in range(9):
+        trials = opt.ask(4)
+        opt.tell(trials, [trial.params["x"] for trial in trials])
+    ax = plots.ask_time(opt)
+    seconds = np.array([d.ask_seconds for d in opt.diagnostics]).reshape(9, 4)
+    line = ax.get_lines()[1]
+    assert line.get_xdata() == pytest.approx(4.0 * np.arange(9))
+    around = [np.median(seconds, axis=1)[i - k : i + k + 1] for i, k in enumerate([0, 1, 2, 3, 4, 3, 2, 1, 0])]
+    assert line.get_ydata() == pytest.approx([1e3 * np.median(some) for some in around])
+
+
+def test_the_line_of_ask_times_does_not_follow_single_fits() -> None:
+    seconds = np.where(np.arange(200) % 5 == 0, 1.0, 0.01) * np.random.default_rng(0).uniform(0.9, 1.1, 200)
+    line = plots.ask_time(list(seconds)).get_lines()[1]
+    assert np.max(line.get_ydata()[1:]) < 11.0  # the first is of one ask
