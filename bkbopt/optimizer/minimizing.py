@@ -20,7 +20,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
-from bkbopt.spaces.values import as_python
+from bkbopt.spaces.values import as_python, shown
 
 __all__ = ["maximize", "minimize"]
 
@@ -316,9 +316,22 @@ class _Run:
         constraints = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
             value, constraints = value
+        else:
+            self._check_plain(value)
         finished = self.optimizer.tell(trial, value, constraints=constraints, invalid=self.invalid)
         assert isinstance(finished, Trial)
         return finished
+
+    def _check_plain(self, value: Any) -> None:
+        """Refuse numbers beside the values that may be those of constraints."""
+        k, names = len(self.optimizer.directions), list(self.optimizer.constraints)
+        if names and isinstance(value, list | tuple) and len(value) > 1 and len(value) != k:
+            what = "a value" if k == 1 else f"{k} values"
+            example = ", ".join(f"{name!r}: number" for name in names)
+            raise ArgumentError(
+                f"f: expected {what}, or a tuple of {what} and a dict of the constraints {names}, got {shown(value)}; "
+                f"return (value{'s' * (k > 1)}, {{{example}}}), or, of more objectives, pass their directions."
+            )
 
     def _fail_running(self, trials: Sequence[Trial], told: Trial | None) -> None:
         """Fail those of the trials that are still running, as lost ones, and queue their points again.

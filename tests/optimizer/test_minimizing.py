@@ -295,6 +295,31 @@ def test_unknown_options_are_named_with_one_that_is_similar() -> None:
             bo.minimize(bowl, SPACE, **{given: 3})
 
 
+@pytest.mark.parametrize(
+    ("result", "options", "words"),
+    [
+        (
+            (0.5, 0.1),
+            {},
+            r"a value, or a tuple of a value and a dict .* \['g', 'h'\], got \(0.5, 0.1\); return \(value, ",
+        ),
+        ([0.5, 0.1, 0.2], {}, r"\{'g': number, 'h': number\}\), or, of more objectives, pass their directions"),
+        (([1.0, 2.0], 0.1, 0.2), {"directions": ["minimize"] * 2}, r"2 values, or .* return \(values, \{'g'"),
+    ],
+)
+def test_numbers_beside_a_value_are_taken_for_constraints_first(
+    result: Any, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ArgumentError, match=f"^f: expected .*{words}"):
+        bo.minimize(lambda p: result, {"x": (0.0, 1.0)}, 3, constraints=["g", "h"], **options, **OPTIONS)
+
+
+def test_two_values_of_two_objectives_are_no_constraints() -> None:
+    two = {"directions": ["minimize"] * 2, "constraints": ["g"], **OPTIONS}
+    opt = bo.minimize(lambda p: (p["x"], 1.0 - p["x"]), {"x": (0.0, 1.0)}, 2, **two)
+    assert opt.n_complete == 2
+
+
 def test_no_certificate_ends_a_run_under_constraints() -> None:
     with pytest.raises(ArgumentError, match="stop_at_regret: expected no constraints"):
         bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, constraints=["g"], stop_at_regret=0.1)
