@@ -18,7 +18,7 @@ from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
 from bkbopt.plots.readings import Told, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure, value_label
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,8 @@ def partial_dependence(
     coordinates, center = averages.coordinates, averages.center
     across = dimension_of(coordinates, "x", x, center, ALONG)
     if y is None:
-        ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
+        ax = axes_of(ax)
+        _draw_curve(ax, averages, across, in_lines(value_label(value_name, "{}, averaged"), ax, across.room(ax)))
         note_level(ax, opt, averages.data)
         legend_below(ax, below=across.room(ax))
         return ax
@@ -207,7 +208,7 @@ class _Averages:
         return predicted(self.opt, self.coordinates.encoded(U))[0].reshape(len(grid), len(self.samples))
 
 
-def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) -> "Axes":
+def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) -> None:
     curves = averages.curves(across)
     place, mean = across.place(across.values), curves.mean(axis=-1)
     low, high = np.quantile(curves, [0.1, 0.9], axis=-1)
@@ -222,7 +223,6 @@ def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) 
     across.dress(ax, "x")
     ax.set_ylabel(label, parse_math=False)
     ax.grid(alpha=0.3)
-    return ax
 
 
 def _draw_surface(ax: "Axes", averages: _Averages, across: Dimension, up: Dimension, label: str) -> "Colorbar":

@@ -17,7 +17,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
-from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
+from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def posterior_slice(
     if at is None and _is_visible(best.params, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), drawable([best.mean]))
     dimension.dress(ax, "x")
-    ax.set_ylabel(value_label(value_name), parse_math=False)
+    ax.set_ylabel(in_lines(value_label(value_name), ax, dimension.room(ax)), parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3, below=dimension.room(ax))
     return ax
@@ -195,7 +195,7 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
     bar = ax.figure.colorbar(drawn, ax=ax)
-    bar.set_label(label, parse_math=False)
+    bar.set_label(in_lines(label, ax, across.room(ax)), parse_math=False)
     if np.ma.getmaskarray(surface).any():
         ax.patch.set(facecolor="0.95", edgecolor="0.75", hatch="///")
     return bar

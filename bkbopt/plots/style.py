@@ -2,6 +2,7 @@
 
 import functools
 import io
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ __all__ = [
     "Series",
     "as_optimizer",
     "axes_of",
+    "in_lines",
     "legend_below",
     "log_if_positive",
     "log_ticks",
@@ -60,6 +62,9 @@ BELOW = 34.0
 LONGEST = 24
 #: Characters of an axis label, for which a figure of the usual height has room.
 LONGEST_LABEL = 52
+#: Width of a character of an axis label, and height of a legend with its margins, in points.
+CHARACTER = 4.9
+LEGEND = 40.0
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,16 @@ def shortened(names: Iterable[str], most: int = LONGEST) -> list[str]:
 def value_label(value_name: object, form: str = "{}", most: int = LONGEST_LABEL) -> str:
     """An axis label with the name of a value in place of {}; a long name is shortened."""
     return form.format(*shortened([str(value_name)], most - len(form) + len("{}")))
+
+
+def in_lines(label: str, ax: "Axes", below: float) -> str:
+    """The label of a vertical axis in lines of its length, from which tick labels `below` take so many points."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    margins = figure.subplotpars  # the default ones, which the layout replaces by what labels need
+    share = ax.get_position().height / (margins.top - margins.bottom)
+    length = 72.0 * share * float(figure.get_figheight()) - below - LEGEND
+    return textwrap.fill(label, max(int(length / CHARACTER), LONGEST // 2))
 
 
 def names_of_values(value_names: object, k: int) -> list[str]:

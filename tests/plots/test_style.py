@@ -1,7 +1,7 @@
 """Labels of ticks and axes: long names, and numbers close to each other."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,26 @@ def test_long_names_of_choices_leave_half_of_the_figure_to_two_panels() -> None:
     axes = plots.pairwise_dependence(opt, ["x", "kind"], n_samples=4)
     labels_of(axes[1, 0])
     assert axes[1, 1].get_position().width > 0.25
+
+
+@pytest.mark.parametrize("names", [["kind", "x"], ["kind", "other"], ["x", "kind"]], ids=" by ".join)
+@pytest.mark.parametrize("plot", [plots.posterior_contour, plots.posterior_slice, plots.partial_dependence])
+def test_labels_of_values_fit_beside_many_choices(plot: Callable[..., Axes], names: list[str]) -> None:
+    many = [f"{letter} {i}" for letter in CHOICES for i in range(5)]
+    opt = bo.Optimizer({"x": (0.0, 1.0), "kind": many, "other": many}, seed=0)
+    for i in range(5):
+        opt.tell(opt.ask(), float(i))
+    name = "yield of the reaction in percent"
+    ax = plot(opt, *names[: 1 if plot is plots.posterior_slice else 2], value_name=name)
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    label = figure.axes[-1].yaxis.label
+    assert "in percent" in " ".join(label.get_text().split())
+    low, high = label.get_window_extent(canvas.get_renderer()).intervaly
+    assert low >= 0.0
+    assert high <= figure.bbox.height
 
 
 def test_names_of_very_many_choices_are_left_out_where_there_is_no_room() -> None:
