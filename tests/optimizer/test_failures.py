@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -82,6 +83,20 @@ def test_failed_arm_is_not_proposed_again() -> None:
         gone = opt.fail(opt.ask(3))
         run(opt, 8, lambda p: float(next(iter(p.values()))))
         assert not {tuple(t.params.values()) for t in gone} & {tuple(t.params.values()) for t in opt.trials[3:]}
+
+
+@pytest.mark.parametrize("id_column", [None, "id"])
+def test_a_row_with_the_columns_of_a_failed_one_comes_last_where_each_row_is_asked_once(id_column: str | None) -> None:
+    x = np.repeat(np.linspace(0.0, 1.0, 6), 2)
+    frame = pd.DataFrame({"x": x, "id": [f"well {i}" for i in range(12)]})
+    pool = bo.Pool(frame if id_column else frame[["x"]], id_column=id_column)
+    for duplicates, expected in (("avoid", 1), ("allow", 0)):
+        opt = bo.Optimizer(pool, duplicates=duplicates, seed=0, n_startup_trials=2)  # type: ignore[arg-type]
+        run(opt, 12, lambda p: abs(p["x"] - 0.4), lambda p: p["x"] == 0.4)
+        first, *twins = [i for i, trial in enumerate(opt.trials) if trial.params["x"] == 0.4]
+        assert len(twins) == expected
+        assert first < 6
+        assert twins in ([], [11])
 
 
 def test_everything_may_fail() -> None:
