@@ -14,9 +14,10 @@ __all__ = ["note_lone_value"]
 
 logger = logging.getLogger(__name__)
 
-#: A value is noted if it is more than FAR standard deviations better than the others lead to expect, of FEWEST points
-#: or more. Without errors four of 264 recommendations were (`docs/design/outliers.md`).
-FAR, FEWEST = 8.0, 20
+#: A value is noted if it is more than FAR standard deviations and an interquartile range of all values better than the
+#: others lead to expect, of FEWEST points or more; or more than FARTHEST standard deviations. The range tells an error
+#: from the next step down a steep function, which a smooth kernel does not expect either (`docs/design/outliers.md`).
+FAR, FARTHEST, FEWEST = 8.0, 16.0, 20
 #: The noted points of each designer. What is expected of them changes with each further value.
 _noted: WeakKeyDictionary[Designer, set[object]] = WeakKeyDictionary()
 
@@ -37,8 +38,10 @@ def note_lone_value(designer: Designer, objective: Quantity, x: Tensor) -> None:
     n, v = obs.n[rows], obs.s[rows] / obs.n[rows]
     mean, variance = surrogate.model.left_out(obs.X[rows], v, n, obs)
     score = float((v - mean) / (variance + surrogate.noise / n).sqrt())
+    low, high = torch.quantile(obs.s / obs.n, obs.s.new_tensor([0.25, 0.75]))
+    is_far = score > (FAR if bool(v - mean > high - low) else FARTHEST)
     noted, (key,) = _noted.setdefault(designer, set()), row_keys(x[None])
-    if score > FAR and key not in noted:
+    if is_far and key not in noted:
         noted.add(key)
         value, expected = objective.scaler.means(torch.cat([v, mean]).cpu()).tolist()
         logger.warning(

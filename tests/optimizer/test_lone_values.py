@@ -62,6 +62,19 @@ def test_expected_values_are_not_and_few_say_nothing(n: int, wrong: float, caplo
     assert not warnings(caplog)
 
 
+@pytest.mark.parametrize(("wrong", "is_noted"), [(2.0, False), (4.0, True)])
+def test_a_step_down_a_steep_function_is_noted_if_it_is_twice_as_far(
+    wrong: float, is_noted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    opt, x = bo.Optimizer({"x": (0.0, 1.0)}, seed=0), np.append(np.linspace(0.0, 0.8, 29), 0.9)
+    y = -10.0 * x + 0.1 * np.random.default_rng(0).standard_normal(30) - wrong * (x == 0.9)
+    opt.tell([{"x": float(at)} for at in x], y.tolist())
+    with caplog.at_level(logging.WARNING):
+        assert opt.recommend().params["x"] == 0.9
+    assert opt.residuals()[0].score > lone_values.FAR
+    assert bool(warnings(caplog)) == is_noted
+
+
 @pytest.mark.parametrize("surrogate", ["exact", "bkb"])
 def test_the_best_of_values_without_noise_is_not_noted_for_its_rounding(
     surrogate: str, caplog: pytest.LogCaptureFixture
