@@ -76,10 +76,15 @@ def describe_pool(pool: Arms) -> Described:
     if columns is None:
         rows = [int(number) for block in pool.raw_blocks() for number in block[:, 0].tolist()]
         return Described({"objects": len(pool.objects or ()), "rows": rows})
-    for values in columns.choices.values():
+    for j, values in columns.choices.items():
         bad = next((v for v in values if v is not None and not is_plain(v)), None)
         if bad is not None:
-            raise ArgumentError(f"pool: expected columns of numbers and text in a log, got {bad!r}; turn it into text.")
+            way = (
+                f", as by frame[{columns.names[j]!r}].cat.rename_categories(str)" if columns.kinds[j] == RANKED else ""
+            )
+            raise ArgumentError(
+                f"pool: expected columns of numbers and text in a log, got {bad!r}; turn it into text{way}."
+            )
     of_columns = {
         "names": list(columns.names),
         "kinds": list(columns.kinds),

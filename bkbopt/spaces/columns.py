@@ -152,10 +152,11 @@ class Columns:
             ArgumentError: its columns are different.
         """
         if names != self.names or set(choices) != set(self.choices):
-            kinds = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
-            raise ArgumentError(
-                f"pool: expected the columns of the first pool, {self.names}, of the same types, got {kinds}."
+            expected, got = (
+                [f"{name} (categorical)" if j in of else name for j, name in enumerate(every)]
+                for every, of in ((self.names, self.choices), (names, choices))
             )
+            raise ArgumentError(f"pool: expected the columns of the first pool, {expected}, got {got}.")
         return replace(self, choices=choices)
 
     def internal(self, j: int, value: Any, where: str) -> float:

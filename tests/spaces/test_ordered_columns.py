@@ -124,6 +124,12 @@ def test_another_order_and_a_new_word_without_rank_are_refused(
         pool_of(make(later, tmp_path), like=first)
 
 
+def test_a_later_column_of_numbers_is_refused_with_the_types_of_both() -> None:
+    first, codes = pool_of(sizes()), sizes().assign(size=sizes()["size"].cat.codes)
+    with pytest.raises(ArgumentError, match=r"first pool, \['size \(categorical\)', 'dose'\], got \['size', 'dose'\]"):
+        pool_of(codes, like=first)
+
+
 def test_parts_of_a_file_agree_on_the_order(tmp_path: Path) -> None:
     in_file(sizes(), tmp_path)
     in_file(sizes("XS M"), tmp_path)
@@ -150,6 +156,14 @@ def test_a_log_keeps_the_ranks(make: Makes, tmp_path: Path) -> None:
     assert column(again.pool) == column(opt.pool)
     assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
     assert again.recommend() == opt.recommend()
+
+
+def test_bins_in_a_log_become_text_that_keeps_its_order(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"bin": pd.cut(np.array([0.5, 1.5, 0.7]), [0.0, 1.0, 2.0, 3.0]), "x": [1.0, 2.0, 3.0]})
+    with pytest.raises(ArgumentError, match=r"as by frame\['bin'\]\.cat\.rename_categories\(str\)"):
+        bo.Optimizer(frame, storage=tmp_path / "log.db")
+    opt = bo.Optimizer(frame.assign(bin=frame["bin"].cat.rename_categories(str)), storage=tmp_path / "log.db")
+    assert column(opt.pool) == [0.0, 0.5, 0.0]
 
 
 @IN
