@@ -54,7 +54,7 @@ SEED_SIZE = 256
 #: Fraction of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
 #: Largest size of the dictionary of a fantasy beyond the budget, relative to `max_inducing`.
-WITH_PENDING = 1.25
+WITH_PENDING = 1.125
 #: No point with a residual below this fraction of k(x, x) is appended. Each Gram-Schmidt step multiplies the rounding
 #: error of the features by the root of k(x, x) / residual; a draw computes them anew.
 RANK_TOLERANCE = 1e-8

@@ -174,8 +174,8 @@ def test_pending_points_beyond_the_budget_have_at_most_the_variance_of_one_value
     assert (beyond(pending)[1] < NOISE * (1.0 + 1e-9)).all()
 
 
-def test_the_room_beyond_the_budget_is_a_quarter_of_it() -> None:
-    assert fitted(max_inducing=40).fantasy(points(200, 3), beyond_budget=True).features.size == 50
+def test_the_room_beyond_the_budget_is_an_eighth_of_it() -> None:
+    assert fitted(max_inducing=40).fantasy(points(200, 3), beyond_budget=True).features.size == 45
 
 
 def test_fantasies_within_and_beyond_the_budget_do_not_depend_on_one_another() -> None:
