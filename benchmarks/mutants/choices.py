@@ -92,8 +92,8 @@ CHOICES = (
     Fault(
         "greedy suggestions look at the mean alone",
         "search/criteria/expected.py",
-        "in_batch_order(X, finished.mean, spreads, self._penalty(X))",
-        "in_batch_order(X, finished.mean, spreads)",
+        "in_batch_order(X, finished.mean, spreads, self._penalty(X), still_open=still_open)",
+        "in_batch_order(X, finished.mean, spreads, still_open=still_open)",
         ("search/test_choosing.py",),
     ),
     Fault(
@@ -190,7 +190,7 @@ CHOICES = (
     Fault(
         "greedy suggestions return to a place that running trials will make known",
         "search/criteria/criterion.py",
-        "if share < STILL_OPEN:",
+        "if share < still_open:",
         "if False:",
         ("search/candidates/test_box_batches.py",),
     ),

@@ -19,7 +19,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Perturbed, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
-from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.criterion import Criterion, UpperBound, still_open_beside
 from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
 from bkbopt.search.maximizers.box import BoxMaximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -45,7 +45,7 @@ SPREAD = 0.3
 class Greedy(Criterion, Protocol):
     """A criterion of greedy suggestions."""
 
-    def in_batch_order(self, X: Tensor, finished: Any, spreads: bool) -> Iterator[int]:
+    def in_batch_order(self, X: Tensor, finished: Any, spreads: bool, *, still_open: float) -> Iterator[int]:
         """See `UpperBound.in_batch_order`."""
         ...
 
@@ -171,7 +171,8 @@ class BoxCandidates:
         if shared.finished is not None and isinstance(criterion, Greedy) and self.maximizer.is_relaxed:
             maximised = self._maximiser(shared.finished, shared, scope)
             if len(maximised.U):
-                choice = self._first_of(self._near(criterion, maximised, scope.rng), taken)
+                still_open = still_open_beside(len(shared.pending))
+                choice = self._first_of(self._near(criterion, maximised, still_open, scope.rng), taken)
                 if choice is not None:
                     return choice
         return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
@@ -202,7 +203,9 @@ class BoxCandidates:
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
-    def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Iterator[Tensor]:
+    def _near(
+        self, criterion: Greedy, maximised: _Maximised, still_open: float, rng: np.random.Generator
+    ) -> Iterator[Tensor]:
         """The points of the search and some around the maximiser, in the order of `UpperBound.in_batch_order`.
 
         They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed.
@@ -214,7 +217,7 @@ class BoxCandidates:
         near = [self.maximizer.ball(best[0], N_NEAR, rng), self.maximizer.around(best, rng, N_NEAR // 2)]
         U = torch.cat([maximised.U, *near])
         spreads, X = bool(rng.random() < SPREAD), self.embedding(U)
-        rows = criterion.in_batch_order(X, maximised.criterion, spreads)
+        rows = criterion.in_batch_order(X, maximised.criterion, spreads, still_open=still_open)
         yield U[[next(rows)]]
         yield from U[list(rows)].split(BLOCK)
 

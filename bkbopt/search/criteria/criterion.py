@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACQUISITIONS",
     "INDIFFERENT",
+    "STILL_OPEN",
     "AcquisitionRule",
     "Combined",
     "Constraint",
@@ -58,13 +59,16 @@ __all__ = [
     "UpperBound",
     "by_decreasing",
     "rule_of",
+    "still_open_beside",
 ]
 
 #: Weight of the objective while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
 #: A suggestion of a large batch leaves a place if pending trials have reduced the variance there below this fraction:
-#: the standard deviation is then less than half of that before.
+#: the standard deviation is then less than half of that before, and their leverages sum to three.
 STILL_OPEN = 0.25
+#: Sum of the leverages of pending points with which a place is left, for each pending point, where that leaves less.
+PER_PENDING = 0.03
 #: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
 INDIFFERENT = 0.01
 #: Points whose variances are computed together for the order in a batch.
@@ -162,11 +166,17 @@ class UpperBound(_Scored):
             closed[row] = True
 
     def in_batch_order(
-        self, X: Tensor, finished: "UpperBound", spreads: bool, penalty: Tensor | float = 0.0
+        self,
+        X: Tensor,
+        finished: "UpperBound",
+        spreads: bool,
+        penalty: Tensor | float = 0.0,
+        *,
+        still_open: float = STILL_OPEN,
     ) -> Iterator[int]:
         """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them.
 
-        First are those whose variance is at least `STILL_OPEN` times that under `finished` (a ratio of zeros counts as
+        First are those whose variance is at least `still_open` times that under `finished` (a ratio of zeros counts as
         one), by decreasing score. If the suggestion `spreads`, those of them that are almost as good as the best one
         come by decreasing variance. Last are the other rows, those with the most variance left first. Variances are
         computed when they are needed, for `BLOCK` points at a time: mostly the first row is taken.
@@ -176,6 +186,7 @@ class UpperBound(_Scored):
             finished: the criterion without pending trials.
             spreads: see above.
             penalty: what is subtracted from the scores, (n,).
+            still_open: see above and `still_open_beside`.
         """
         scores = self(X) - penalty
         near, rest = list[tuple[float, int]](), list[tuple[float, int]]()
@@ -188,7 +199,7 @@ class UpperBound(_Scored):
                 if near and score < least:
                     yield from _rows(near)
                     near.clear()
-                if share < STILL_OPEN:
+                if share < still_open:
                     rest.append((share, row))
                 elif score >= least:
                     least = max(least, score - max(self.model.lam**0.5, INDIFFERENT))
@@ -197,6 +208,14 @@ class UpperBound(_Scored):
                     yield row
         yield from _rows(near)
         yield from _rows(rest)
+
+
+def still_open_beside(n_pending: int) -> float:
+    """The part of its variance with which a place is still open beside `n_pending` points of a large batch.
+
+    A bound that does not depend on their number would drive the last ones of hundreds far from the maximiser.
+    """
+    return min(STILL_OPEN, 1.0 / (1.0 + PER_PENDING * n_pending))
 
 
 def _rows(pairs: list[tuple[float, int]]) -> Iterator[int]:

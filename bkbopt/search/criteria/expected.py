@@ -20,7 +20,7 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
 from bkbopt.search.criteria.crashes import Crashes, crash_penalty
-from bkbopt.search.criteria.criterion import Constraint, Search, UpperBound, by_decreasing
+from bkbopt.search.criteria.criterion import STILL_OPEN, Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement
 
 __all__ = ["SURE", "Expected", "ExpectedGain"]
@@ -71,9 +71,11 @@ class Expected:
         """See `Criterion`."""
         return self.mean(X) - self._penalty(X)
 
-    def in_batch_order(self, X: Tensor, finished: "Expected", spreads: bool) -> Iterator[int]:
+    def in_batch_order(
+        self, X: Tensor, finished: "Expected", spreads: bool, *, still_open: float = STILL_OPEN
+    ) -> Iterator[int]:
         """See `UpperBound.in_batch_order`."""
-        return self.mean.in_batch_order(X, finished.mean, spreads, self._penalty(X))
+        return self.mean.in_batch_order(X, finished.mean, spreads, self._penalty(X), still_open=still_open)
 
     def _penalty(self, X: Tensor) -> Tensor:
         return self.weight * self.excess(X).square().sum(1) + self._crashed(X)

@@ -117,7 +117,7 @@ def test_a_greedy_suggestion_has_a_search_of_its_own_where_there_is_none_to_shar
     box = candidates(letters if spec == "only choices" else {"x": (0.0, 1.0), "y": (0.0, 1.0)})
     assert isinstance(box, BoxCandidates)
     if spec == "nothing near":
-        monkeypatch.setattr(box, "_near", lambda criterion, maximised, rng: maximised.U[:0])
+        monkeypatch.setattr(box, "_near", lambda criterion, maximised, *_: maximised.U[:0])
     X = box.embedding(box.embedding.sample(12, np.random.default_rng(0)))
     gp = bo.ExactGP(bo.kernels.matern52(X.shape[1], categorical=range(6) if "only" in spec else ()), noise=1e-2)
     gp.observe(X, np.random.default_rng(1).standard_normal(12))

@@ -28,6 +28,7 @@ from bkbopt.search.criteria.criterion import (
     UpperBound,
     by_decreasing,
     rule_of,
+    still_open_beside,
 )
 from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
@@ -164,6 +165,14 @@ def test_a_batch_leaves_places_whose_standard_deviation_is_more_than_halved() ->
     opened, closed = is_open.nonzero()[:, 0], (~is_open).nonzero()[:, 0]
     by_score, by_rest = criterion(X)[opened].argsort(descending=True), left[closed].argsort(descending=True)
     assert order == torch.cat([opened[by_score], closed[by_rest]]).tolist()
+
+
+def test_beside_hundreds_of_pending_points_a_place_is_left_later() -> None:
+    assert [still_open_beside(n) for n in (0, 100, 300)] == pytest.approx([0.25, 0.25, 0.1], rel=1e-12)
+    criterion, finished, X = in_batch(torch.zeros(1, 2))
+    left = criterion.model(X)[1] / finished.model(X)[1]
+    order = list(criterion.in_batch_order(X, finished, spreads=False, still_open=0.99 * float(left.min())))
+    assert order == criterion(X).argsort(descending=True, stable=True).tolist()
 
 
 def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> None:
