@@ -73,10 +73,9 @@ class BKB(SurrogateBase[Fantasy]):
             includes points with several evaluations less often (see `bkbopt.surrogates.sampling`).
         resample: "delayed" keeps the dictionary while the sum of residual / lam over the observations since the last
             draw is below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
-        max_inducing: largest size of the dictionary (an eighth more with pending points), or None for no limit. Where
-            it binds, the lam of the *sampling* is raised. Far from the dictionary the residual still bounds the
-            variance from below; near it the variance can be a tenth of the exact one, and the error of the mean larger
-            than it.
+        max_inducing: largest size of the dictionary (an eighth more with pending points), or None. Where it binds, the
+            lam of the *sampling* is raised. Far from the dictionary the residual still bounds the variance from below;
+            near it the variance can be a tenth of the exact one, and the error of the mean larger than it.
         leverage_budget: C > 1 of delayed resampling; between draws the projection error grows by at most (C - 1) lam.
         dictionary: "rls" (the paper's), or "uniform": `max_inducing` random points, a heuristic for comparison.
         variance: "dtc" (the paper's), or "sor", which drops the residual and starves, for comparison.
