@@ -42,8 +42,9 @@ def test_a_data_frame_with_names_of_rows_is_read_by_name() -> None:
 
 def test_other_columns_are_refused_and_change_nothing() -> None:
     opt = advanced(bo.Optimizer(FRAME, seed=0), 2)
+    message = r"expected the columns of the first pool, .'dose', 'heat', 'solvent .categorical.'"
     for other in (TURNED.drop(columns="heat"), TURNED.assign(more=1.0), TURNED.rename(columns={"heat": "cold"})):
-        with pytest.raises(ArgumentError, match=r"expected the columns of the first pool, .'dose', 'heat', 'solvent .categorical.'"):
+        with pytest.raises(ArgumentError, match=message):
             opt.set_pool(other)
     assert len(opt.pool) == 30
 
