@@ -1,17 +1,25 @@
 """Data frames as lists of parameters. The module does not import pandas."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Params
 
-__all__ = ["is_table", "named", "rows_of"]
+__all__ = ["is_table", "named", "points_of", "rows_of"]
 
 
 def is_table(given: object) -> bool:
     """Whether it is a data frame."""
     return hasattr(given, "iloc") and hasattr(given, "columns")
+
+
+def points_of(given: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:
+    """One point, several or a data frame as a list of points, which are not checked."""
+    if is_table(given):
+        return rows_of(given, without_gaps)
+    is_one = isinstance(given, Mapping) or hasattr(given, "iloc")  # a row of a data frame is no list of points
+    return list(given) if isinstance(given, Iterable) and not is_one else [given]
 
 
 def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:

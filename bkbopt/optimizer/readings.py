@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
-from bkbopt.optimizer.frames import is_table, rows_of
+from bkbopt.optimizer.frames import points_of
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trial_tables import dataframe_of
@@ -311,11 +311,14 @@ class Readings(Trust):
     @locked
     def encode(self, params: Iterable[Params] | Params) -> Tensor:
         """A point or several, or a data frame, as encoded points `X (n, d)`, the inputs of the surrogates."""
-        if is_table(params):
-            params = rows_of(params, self._core.conversion.without_gaps)
-        is_one = isinstance(params, Mapping) or hasattr(params, "iloc")  # a row of a data frame is no list of points
-        points: Any = list(params) if isinstance(params, Iterable) and not is_one else [params]
+        points = points_of(params, self._core.conversion.without_gaps)
         return self._core.update().history.encode(self._core.conversion.points(points))
+
+    @locked
+    def recode(self, U: Tensor) -> Tensor:
+        """Encoded points `X (n, d)` of points in the encoding of `space`: another one if the space has changed."""
+        history, space = self._core.update().history, self.space
+        return U if space is None else history.encoding.recoded(space, U)
 
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:

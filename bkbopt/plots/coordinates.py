@@ -137,7 +137,7 @@ class _OfSpace:
 
     def encoded(self, U: Tensor) -> Tensor:
         """See `Coordinates`."""
-        return self.opt.encode(self.space.decode(U))
+        return self.opt.recode(U)
 
     def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
         """See `Coordinates`."""

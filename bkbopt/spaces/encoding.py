@@ -130,7 +130,18 @@ class Encoding:
         if not self.columns or not points:
             return self.absent.repeat(len(points), 1)
         nan = float("nan")
-        values = np.array([[point.get(key, nan) for key in self.columns] for point in points])
+        return self._encoded(np.array([[point.get(key, nan) for key in self.columns] for point in points]))
+
+    def recoded(self, space: Space, U: Tensor) -> Tensor:
+        """Encoded points `X (n, d)` of points `U (n, k)` in the encoding of a space: `encode` of what it decodes."""
+        values = np.full((len(U), len(self.columns)), np.nan)
+        for key, column in space.internal_columns(U).items():
+            if key in self.columns:
+                values[:, self.columns[key]] = column
+        return self._encoded(values) if self.columns else self.absent.repeat(len(U), 1)
+
+    def _encoded(self, values: NDArray[np.float64]) -> Tensor:
+        """Encoded points `X (n, d)` of internal values `(n, d)`, NaN where a parameter is absent."""
         X = self._codes.encoded(values)
         missing = np.isnan(values)
         if missing.any():

@@ -19,6 +19,7 @@ __all__ = [
     "as_array",
     "checked_points",
     "fixed_values",
+    "internal_columns",
     "internal_points",
     "like",
     "listed",
@@ -99,6 +100,22 @@ def position_of(name: str, parameter: Parameter, row: Params, i: int | str) -> f
 def internal_points(conditions: Conditions, params_list: object) -> list[dict[str, float]]:
     """See `Space.internal`."""
     return [_internal(conditions, row, i) for i, row in enumerate(checked_points(conditions, params_list))]
+
+
+def internal_columns(
+    conditions: Conditions, encoded: Mapping[str, NDArray[np.float64]], masks: Mapping[str, NDArray[np.bool_]]
+) -> dict[str, NDArray[np.float64]]:
+    """See `Space.internal_columns`; `encoded` are the columns of the parameters that vary."""
+    columns = {}
+    for name, parameter in conditions.parameters.items():
+        if name in encoded:
+            # Points of plots have few distinct values in a column.
+            distinct, places = np.unique(parameter.scale.nearest(encoded[name]), return_inverse=True)
+            internal = np.array([parameter.internal_at(position) for position in distinct])[places]
+        else:
+            internal = np.array(parameter.internal_values)
+        columns[conditions.keys[name]] = np.where(masks.get(name, True), internal, np.nan)
+    return columns
 
 
 def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[str, float]:

@@ -32,6 +32,7 @@ from bkbopt.spaces.points import (
     as_array,
     checked_points,
     fixed_values,
+    internal_columns,
     internal_points,
     like,
     position_of,
@@ -236,16 +237,19 @@ class Space:
         A = self._checked("X", X)
         values = []
         for name, parameter in self.items:
-            if name in self._index:
-                positions = parameter.scale.nearest(A[:, self._index[name]]).tolist()
-                values.append([parameter.value(position) for position in positions])
-            else:
-                values.append([parameter.first] * len(A))
+            j = self._index.get(name)
+            positions = [] if j is None else parameter.scale.nearest(A[:, j]).tolist()
+            values.append([parameter.first] * len(A) if j is None else list(map(parameter.value, positions)))
         rows = [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
         for name, mask in self._masks(A).items():
             for i in np.flatnonzero(~mask):
                 del rows[i][name]
         return rows
+
+    def internal_columns(self, X: Tensor) -> dict[str, NDArray[np.float64]]:
+        """Internal forms of what `decode` gives by column key, `(n,)`, or `(1,)` if fixed; NaN where not active."""
+        A = self._checked("X", X)
+        return internal_columns(self._conditions, {name: A[:, j] for name, j in self._index.items()}, self._masks(A))
 
     def snap(self, X: Tensor) -> Tensor:
         """Move encoded points `X (n, d)` to the nearest feasible ones, as distances are in the encoded scale.

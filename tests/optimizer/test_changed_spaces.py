@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import bkbopt as bo
 from bkbopt.kernels import matern52
@@ -69,6 +70,19 @@ def test_predictions_are_those_of_an_optimizer_that_had_the_new_list_from_the_st
     moved.set_space(space(new))
     moved.tell(told[8:], [value(p) for p in told[8:]])
     assert predicted(moved, points(new, 30)) == pytest.approx(predicted(fresh, points(new, 30)), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_points_of_the_new_space_are_recoded_as_they_are_encoded(name: str) -> None:
+    old, new = LISTS[name]
+    opt = optimizer(old)
+    opt.tell(points(old), list(map(value, points(old))))
+    opt.set_space({"k": new, "x": (0.25, 3.0), "depth": bo.Int(1, 4, when={"k": ["a", "b"]}), "share": 0.5})
+    assert opt.space is not None
+    U = opt.space.sample(40, np.random.default_rng(0))
+    X = opt.recode(U)
+    assert X.shape[1] > 2
+    assert torch.equal(X, opt.encode(opt.space.decode(U)))
 
 
 @pytest.mark.parametrize("name", LISTS)

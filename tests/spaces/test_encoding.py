@@ -78,6 +78,15 @@ def test_codes_are_those_of_the_space_to_the_last_bit(space, seed):
     assert torch.equal(X, torch.cat([encoding_of(space).encode([point]) for point in points]))
 
 
+@given(spaces, spaces, seeds)
+def test_columns_of_a_space_are_recoded_as_its_points_are_one_by_one(space, other, seed):
+    wide = keyed(other.parameters)
+    for key, parameter in keyed(space.parameters).items():
+        wide[key] = merged(wide[key], parameter) if key in wide else parameter
+    encoding, U = Encoding(tuple(wide.items())), space.sample(17, np.random.default_rng(seed))
+    assert torch.equal(encoding.recoded(space, U), encoding.encode(space.internal(space.decode(U))))
+
+
 @given(spaces, seeds)
 def test_internal_form_gives_the_value_back(space, seed):
     for params in space.decode(space.sample(5, np.random.default_rng(seed))):
