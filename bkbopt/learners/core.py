@@ -146,11 +146,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
     @property
     def _dim(self) -> int | None:
-        return getattr(self, "n_features_in_", None)
+        return vars(self).get("n_features_in_")  # `__getattr__` takes longer than a prediction
 
     @property
     def _names(self) -> Names | None:
-        names = getattr(self, "feature_names_in_", None)
+        names = vars(self).get("feature_names_in_")
         return None if names is None else tuple(names)
 
     @property
