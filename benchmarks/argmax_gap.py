@@ -63,9 +63,9 @@ def gap(opt: bo.Optimizer, beta: float, seed: int, settings: SearchSettings | No
     score = UpperBound.over(model, beta)
     usual, thorough = BoxMaximizer(opt.space, settings), BoxMaximizer(opt.space, THOROUGH)
     start = time.perf_counter()
-    found = usual.ranked(score, good, np.random.default_rng(seed), lambda _: True)[:1]
+    found = usual.ranked(score, good, np.random.default_rng(seed), lambda *_: True)[:1]
     seconds = time.perf_counter() - start
-    best = thorough.ranked(score, torch.cat([found, good]), np.random.default_rng(seed), lambda _: True)[:1]
+    best = thorough.ranked(score, torch.cat([found, good]), np.random.default_rng(seed), lambda *_: True)[:1]
     scores = score(torch.cat([found, best]))
     return max(float(scores[1] - scores[0]), 0.0) / float(model(best)[1].sqrt()), seconds
 

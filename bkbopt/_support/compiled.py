@@ -39,9 +39,9 @@ class _Loop:
                 called = names.get(name)
                 if isinstance(called, _Loop):
                     names[name] = called.dispatcher()  # numba looks global names up when it compiles
-            # Without flags of its own, a function that is called takes those of its caller.
-            flags: dict[str, Any] = {"fastmath": self._fastmath} if self._fastmath else {}
-            self._dispatcher = numba.njit(cache=True, nogil=True, **flags)(self._function)
+            # Always given, also if empty: otherwise a function takes the flags of the caller for which it is compiled,
+            # and keeps them for all others, in the cache too, so that results depend on who came first.
+            self._dispatcher = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)(self._function)
         return self._dispatcher
 
 
@@ -58,6 +58,6 @@ def fused(function: F) -> F:
 def fast(function: F) -> F:
     """Compile with fused multiply-adds and sums in vectorised order.
 
-    The flags also apply to inlined functions, so the loop must not call `exp_of_negative`: reordering breaks it.
+    The loop must not call `exp_of_negative`, which is inlined: reordering breaks it.
     """
     return cast(F, _Loop(function, {"reassoc", "contract", "nsz"}))

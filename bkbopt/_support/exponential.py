@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bkbopt._support.compiled import compiled
+from bkbopt._support.compiled import fused
 
 __all__ = ["exp_of_negative"]
 
@@ -14,7 +14,7 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0
 
 
-@compiled
+@fused
 def exp_of_negative(x: float) -> float:
     """exp(x) for x <= 0, with an error of at most two units in the last place; exp(-708) = 1e-308 below x = -708.
 

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@compiled
+@fused
 def sine(r: float) -> float:
     """sin(2 pi r) for abs(r) <= 1/4, by Taylor's series: the first term left out is below 2e-17."""
     x = 6.283185307179586 * r

@@ -285,11 +285,12 @@ class Embedding:
 
     def point(self, u: Tensor) -> dict[str, float]:
         """The values of one of the space's points `u (k,)` in internal form, with the fixed ones."""
-        point = dict(self.fixed)
-        if self.space is not None:
-            decoded = self.space.decode(u[None, : len(self.columns)])[0]
-            point |= {key: float(value) for key, value in decoded.items()}
-        return point
+        return self.points(u[None])[0]
+
+    def points(self, U: Tensor) -> list[dict[str, float]]:
+        """The same for several points `(n, k)`."""
+        decoded = [{}] * len(U) if self.space is None else self.space.decode(U[:, : len(self.columns)])
+        return [{**self.fixed, **{key: float(value) for key, value in row.items()}} for row in decoded]
 
 
 @dataclass(frozen=True)

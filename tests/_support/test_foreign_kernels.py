@@ -81,7 +81,7 @@ def test_the_search_of_a_box_finds_the_maximum_that_exact_gradients_find() -> No
         gp = bo.ExactGP(kernel, 0.01)
         gp.observe(X, y)
         score = UpperBound.over(gp.model, 2.0)
-        ranked = BoxMaximizer(space).ranked(score, torch.as_tensor(X[:3]), np.random.default_rng(1), lambda _: True)
+        ranked = BoxMaximizer(space).ranked(score, torch.as_tensor(X[:3]), np.random.default_rng(1), lambda *_: True)
         tops.append(float(score(ranked[:1])))
     assert tops[0] == pytest.approx(tops[1], abs=1e-7)
 
@@ -92,7 +92,7 @@ def test_a_path_of_thompson_sampling_is_climbed() -> None:
     gp.observe(X, X[:, 0])
     score = rule_of("thompson").build(gp.model, 0.0, 0.0, np.random.default_rng(0))
     ranked = BoxMaximizer(bo.Space.parse(BOX)).ranked(
-        score, torch.as_tensor(X[:2]), np.random.default_rng(0), lambda _: True
+        score, torch.as_tensor(X[:2]), np.random.default_rng(0), lambda *_: True
     )
     candidates = bo.Space.parse(BOX).sample(10_000, np.random.default_rng(1))
     assert float(score(ranked[:1])) >= float(score(candidates).max())

@@ -253,6 +253,13 @@ def test_without_anything_that_varies_the_only_point_is_the_base(proposed):
     assert embedding.point(U[0]) == {"x (float)": 1.0} | dict.fromkeys(proposed, 9.0)
 
 
+@given(spaces, seeds)
+def test_points_are_decoded_together_as_one_by_one(space, seed):
+    embedding = encoding_of(space).embedding(keyed(space.parameters), {})
+    U = embedding.sample(9, np.random.default_rng(seed))
+    assert embedding.points(U) == [embedding.point(u) for u in U]
+
+
 def test_points_outside_are_projected_on_the_space():
     encoding, narrow = encoding_of(Space.parse(WIDE)), Space.parse(NARROW)
     embedding = encoding.embedding(keyed(narrow.parameters), {})

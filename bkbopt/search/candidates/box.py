@@ -106,6 +106,21 @@ class _Maximised:
     U: Tensor
 
 
+@dataclass(frozen=True)
+class _Decoded:
+    """Some rows of `U (n, k)`, decoded together, which costs little more than one alone.
+
+    Attributes:
+        U: the points.
+        first: the first of the rows.
+        rows: their keys and points.
+    """
+
+    U: Tensor
+    first: int
+    rows: list[tuple[bytes, dict[str, float]]]
+
+
 class BoxCandidates:
     """The points of a space, not listed; see `CandidateSet`."""
 
@@ -118,6 +133,7 @@ class BoxCandidates:
         self.maximizer = BoxMaximizer(embedding.space)
         self._feasible = feasible
         self._known: dict[bytes, bool] = {}
+        self._decoded = _Decoded(torch.zeros(0, 1), 0, [])
         self._shared: _SharedStarts | None = None
         self._maximised: _Maximised | None = None
 
@@ -136,12 +152,17 @@ class BoxCandidates:
         """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
         return self._perturbed if self.space.dim > 1 else None
 
-    def _usable(self, u: Tensor) -> bool:
+    def _usable(self, U: Tensor, i: int) -> bool:
+        """Whether row i of `U (n, k)` is feasible; rows behind it are decoded with it."""
         if self._feasible is None:
             return True
-        key = row_keys(u[None])[0]
+        if self._decoded.U is not U or not 0 <= i - self._decoded.first < len(self._decoded.rows):
+            block = U[i : i + BLOCK]
+            rows = list(zip(row_keys(block), self.embedding.points(block), strict=True))
+            self._decoded = _Decoded(U, i, rows)
+        key, point = self._decoded.rows[i - self._decoded.first]
         if key not in self._known:
-            self._known[key] = self._feasible(self.embedding.point(u))
+            self._known[key] = self._feasible(point)
         return self._known[key]
 
     def _keys(self, taken: Tensor) -> set[bytes]:
@@ -158,9 +179,10 @@ class BoxCandidates:
 
     def _first_of(self, blocks: Iterable[Tensor], taken: set[bytes]) -> Choice | None:
         for block in blocks:
-            for u in self._canonical(block):
-                if row_keys(u[None])[0] not in taken and self._usable(u):
-                    return Choice(self.embedding(u[None])[0], self.embedding.point(u))
+            U = self._canonical(block)
+            for i, key in enumerate(row_keys(U)):
+                if key not in taken and self._usable(U, i):
+                    return Choice(self.embedding(U[i : i + 1])[0], self.embedding.point(U[i]))
         return None
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
@@ -199,7 +221,8 @@ class BoxCandidates:
             assert isinstance(criterion, Greedy)
             own = replace(shared, pending=(), earlier=lambda: (criterion, scope.taken))
             U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng))[:N_NEAR]
-            usable = torch.tensor([self._usable(u) for u in self._canonical(U)], dtype=torch.bool)
+            canonical = self._canonical(U)
+            usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
@@ -237,7 +260,7 @@ class BoxCandidates:
             search = PoolMaximizer(self.embedding(U))
             self._shared = _SharedStarts(key, U, search, torch.zeros(len(U), dtype=torch.bool))
         U, search, unusable = self._shared.U, self._shared.search, self._shared.unusable
-        row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row]))
+        row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row : row + 1], 0))
         return None if row is None else U[row : row + 1]
 
     def _perturbed(self, criterion: Criterion, n: int, center: Tensor, scope: Scope) -> Choice | None:
@@ -262,7 +285,7 @@ class BoxCandidates:
         criterion = UpperBound.over(model, beta)
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
         ranked = self.maximizer.ranked(
-            _Within(criterion, self.embedding), self.embedding.project(incumbents), rng, lambda _: True
+            _Within(criterion, self.embedding), self.embedding.project(incumbents), rng, lambda *_: True
         )
         return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
 

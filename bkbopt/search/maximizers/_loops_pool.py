@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import compiled, fused
+from bkbopt._support.compiled import fused
 from bkbopt.posterior._loops import PlainModel, dot, predict, predict_mean, product
 
 __all__ = ["Bounded", "PlainVersions", "refine", "widths"]
@@ -75,7 +75,7 @@ def widths(w: Floats, versions: PlainVersions, lam: float, beta: float) -> Float
     return out
 
 
-@compiled
+@fused
 def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floats) -> int:
     """Write bounds (A,), -inf for excluded arms, and the largest of each group; return the arm with the largest."""
     mu, sd, version = arms
@@ -105,7 +105,7 @@ def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floa
     return 0
 
 
-@compiled
+@fused
 def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
     """Move the rows with about the `k` largest bounds, all between two numbers, to the front; return their number."""
     n = len(rows)
@@ -127,7 +127,7 @@ def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int)
     return at
 
 
-@compiled
+@fused
 def _above(bound: Floats, top: Floats, least: float, rows: Ints) -> int:
     """How many bounds are above `least`; their rows are written to `rows` as far as there is room."""
     n = 0

@@ -25,6 +25,8 @@ __all__ = ["BoxMaximizer", "SearchSettings"]
 RELAX_ABOVE = 12
 #: Smallest perturbation of a relaxed column, as a fraction of its range; gradients reach nearer points.
 FAR = 0.1
+#: Whether a row of points `(n, d)` is feasible.
+UsableRow = Callable[[Tensor, int], bool]
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class BoxMaximizer:
         score: Score,
         incumbents: Tensor,
         rng: np.random.Generator,
-        usable: Callable[[Tensor], bool],
+        usable: UsableRow,
     ) -> Tensor:
         """Candidates `(n, d)`: the refined ones by decreasing score, then the others by decreasing score.
 
@@ -93,7 +95,7 @@ class BoxMaximizer:
             score: scores (n,) of points `(n, d)`.
             incumbents: the best known points, best first, (k, d); they are among the starts.
             rng: generator of the candidates.
-            usable: whether a point is feasible; refinement starts from usable points only.
+            usable: whether a row of points is feasible; refinement starts from usable points only.
         """
         with small_work(), torch.no_grad():
             return self._searched(score, self.candidates(incumbents, rng, self.settings.n_raw), usable)
@@ -104,7 +106,7 @@ class BoxMaximizer:
         score: Score,
         incumbents: Tensor,
         rng: np.random.Generator,
-        usable: Callable[[Tensor], bool],
+        usable: UsableRow,
     ) -> Tensor:
         """`ranked` from the points `start (n, d)` and some near incumbents, without scans along columns.
 
@@ -126,7 +128,7 @@ class BoxMaximizer:
         near = torch.tensor([FAR if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
         return X[((X - x).abs() > near).any(1)][:n]
 
-    def _searched(self, score: Score, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
+    def _searched(self, score: Score, X: Tensor, usable: UsableRow) -> Tensor:
         """The refined best candidates of `X`, then all of `X`, each by decreasing score."""
         X = X[torch.argsort(score(X), descending=True, stable=True)]
         starts = _spread(X, usable, self.settings.n_starts)
@@ -271,7 +273,7 @@ def _sorted(X: Tensor, score: Score) -> Tensor:
     return X[torch.argsort(score(X), descending=True, stable=True)]
 
 
-def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
+def _spread(X: Tensor, usable: UsableRow, n: int) -> Tensor:
     """The first `n` usable rows of `X`, without those very near an earlier one."""
     taken: list[int] = []
     radius = 0.02 * X.shape[1] ** 0.5
@@ -279,7 +281,7 @@ def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
     while len(taken) < n and is_open.any():
         i = int(is_open.argmax())
         is_open[i] = False
-        if usable(X[i]):
+        if usable(X, i):
             taken.append(i)
             is_open &= np.square(points - points[i]).sum(1) >= radius**2
     return X[taken]

@@ -30,7 +30,7 @@ def trained(space: bo.Space, seed: int = 0, n: int = 25) -> tuple[Model, Tensor]
 
 def best(space: bo.Space, model: Model, good: Tensor, seed: int = 0, settings: SearchSettings | None = None) -> Tensor:
     maximizer = BoxMaximizer(space, settings)
-    return maximizer.ranked(UpperBound.over(model, 1.5), good, np.random.default_rng(seed), lambda _: True)[0]
+    return maximizer.ranked(UpperBound.over(model, 1.5), good, np.random.default_rng(seed), lambda *_: True)[0]
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -102,7 +102,7 @@ def test_moves_find_the_best_category_of_each_column() -> None:
     start = space.encode([{"c": "a", "d": "a", "x": 0.8}])
     gp.observe(start, [-1.0])
     x = BoxMaximizer(space, SearchSettings(n_raw=4, n_local=1)).ranked(
-        UpperBound.over(gp.model, 0.0), start, np.random.default_rng(0), lambda _: True
+        UpperBound.over(gp.model, 0.0), start, np.random.default_rng(0), lambda *_: True
     )[0]
     assert space.decode(x[None])[0]["c"] == "e"
     assert space.decode(x[None])[0]["d"] == "b"
@@ -117,7 +117,7 @@ def test_every_ranked_candidate_lies_in_the_space(name: str) -> None:
     for rule in ACQUISITIONS.values():
         rng = np.random.default_rng(0)
         criterion = rule.build(model, 2.0, 0.5, rng)
-        X = BoxMaximizer(space).ranked(criterion, good, rng, lambda _: True)
+        X = BoxMaximizer(space).ranked(criterion, good, rng, lambda *_: True)
         assert torch.equal(space.snap(X), X)
 
 
@@ -128,9 +128,9 @@ def test_refinement_starts_from_usable_points_only() -> None:
     above = bool(best(space, model, good, settings=settings)[0] > 0.5)
     seen: list[Tensor] = []
 
-    def usable(x: Tensor) -> bool:
-        seen.append(x)
-        return bool(x[0] > 0.5) is not above  # the best start of all is not usable
+    def usable(X: Tensor, i: int) -> bool:
+        seen.append(X[i])
+        return bool(X[i, 0] > 0.5) is not above  # the best start of all is not usable
 
     score = UpperBound.over(model, 2.0)
     starts = BoxMaximizer(space, settings).ranked(score, good, np.random.default_rng(0), usable)[: settings.n_starts]
@@ -143,7 +143,8 @@ def test_no_usable_start_leaves_the_raw_candidates() -> None:
     model, good = trained(space)
     score = UpperBound.over(model, 2.0)
     assert (
-        len(BoxMaximizer(space).ranked(score, good, np.random.default_rng(0), lambda _: False)) > SearchSettings().n_raw
+        len(BoxMaximizer(space).ranked(score, good, np.random.default_rng(0), lambda *_: False))
+        > SearchSettings().n_raw
     )
 
 
@@ -199,7 +200,7 @@ def test_maximum_of_a_sum_of_rippled_columns_is_found() -> None:
         return -(30.0 * away.square() + 2.0 - 2.0 * torch.cos(16.0 * torch.pi * away)).sum(1)
 
     for seed in range(5):
-        x = BoxMaximizer(space).ranked(score, torch.zeros(0, 4), np.random.default_rng(seed), lambda _: True)[0]
+        x = BoxMaximizer(space).ranked(score, torch.zeros(0, 4), np.random.default_rng(seed), lambda *_: True)[0]
         # Gradients end where the score, of size one, no longer changes by 1e-7 or so.
         torch.testing.assert_close(x, best_at, rtol=0.0, atol=1e-4)
 
