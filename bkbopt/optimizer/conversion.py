@@ -220,10 +220,10 @@ class PoolConversion:
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
         """See `Conversion`."""
-        row, own = trial.index, self.params(point, None)
-        if self.pool.label_names and row is not None and row < len(self.pool) and self.pool.point(row) == point:
-            return self.params(point, row)
-        return own | self.labels(trial.params)
+        row, is_here = trial.index, False
+        if self.pool.label_names and row is not None:
+            is_here = row < len(self.pool) and self.pool.point(row) == point
+        return self.params(point, row if is_here else None) | self.labels(trial.params)
 
     def holds(self, point: Point) -> bool:
         """See `Conversion`."""
@@ -262,7 +262,7 @@ class PoolConversion:
         """See `Conversion`."""
         if self.pool.objects is not None:
             rows = [{name: self._object(given) for name, given in row.items()} for row in rows]
-        if self.pool.label_names and is_part:  # queued trials of earlier pools may have labels that are gone
+        if self.pool.label_names:  # trials of earlier pools may have labels that are gone
             rows = [{name: given for name, given in row.items() if name not in self.pool.label_names} for row in rows]
         return [self.pool.part(row) for row in rows] if is_part else self.points(rows)
 

@@ -1,7 +1,7 @@
 """Labels of the parts of product pools, for trials that are read from a log without its pools.
 
-A log has the columns of a trial; the label of a part's entry follows from the row. Queued trials without a row have the
-labels that were given; in older logs these follow from the columns.
+A log has the columns of a trial and the labels of its parts' entries. In older logs only queued trials have labels;
+those of others follow from the row, and without one from the columns.
 The module imports neither torch nor NumPy.
 """
 
@@ -33,7 +33,7 @@ def _labelled(trial: Trial, parts: Sequence["_Part"]) -> Trial:
     params: dict[str, Any] = {}
     for part in parts:
         entry = part.entry(trial)
-        if part.labels is not None and part.name in trial.params:  # of a queued trial
+        if part.labels is not None and part.name in trial.params:
             params[part.name] = trial.params[part.name]
         elif part.labels is not None and entry is not None:
             params[part.name] = part.labels[entry]

@@ -227,10 +227,10 @@ class LoggedDesigner:
             self._seen = last
 
     def stored(self, entry: Entry) -> Entry:
-        """An entry with its parameters as JSON values, as a file stores it."""
+        """An entry with its parameters as JSON values, with labels of a product's parts, as a file stores it."""
         conversion, point = conversion_of(self.spaces[entry.space]), {} if entry.point is None else entry.point
-        labels = conversion.labels(entry.trial.params) if entry.trial.state == WAITING else {}
-        return replace(entry, trial=replace(entry.trial, params={**labels, **conversion.stored(point)}))
+        params = {**conversion.labels(entry.trial.params), **conversion.stored(point)}
+        return replace(entry, trial=replace(entry.trial, params=params))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 

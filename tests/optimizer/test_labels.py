@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
+from bkbopt.adapters.shell import main
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import log_schema
 
@@ -267,3 +268,19 @@ def test_parts_of_products_have_names_of_their_own_for_a_column_index() -> None:
     frame = FRAME[["u"]].reset_index()
     opt = optimizer(bo.Pool.product({"solvent": bo.Pool(frame, id_column="index"), "dose": [1, 2]}))
     assert opt.tell({"solvent": 3, "dose": 2}, 1.0).index == 7  # type: ignore[union-attr]
+
+
+def test_trials_of_a_product_keep_the_labels_of_their_entries_when_its_parts_change(tmp_path: Path) -> None:
+    def product(names: list[str]) -> bo.Pool:
+        part = pd.DataFrame({"name": names, "p": [0.1, 0.5, 0.9]})
+        return bo.Pool.product({"s": bo.Pool(part, id_column="name"), "t": [1, 2]})
+
+    opt = bo.Optimizer(product(["s1", "s2", "s3"]), storage=tmp_path / "runs.db", seed=0)
+    opt.tell_rows([("s1", 1), ("s2", 2)], [0.0, 1.0])
+    opt.set_pool(product(["s4", "s3", "s5"]))  # in other entries, and another one with the values of s1
+    opt.tell_rows([("s4", 1)], [0.5])
+    opt.save(tmp_path / "copy.db")
+    for name in ("runs.db", "copy.db"):
+        assert list(bo.Optimizer.load(tmp_path / name).trials) == list(opt.trials)
+        assert main(["export", str(tmp_path / name), str(tmp_path / "trials.csv")]) == 0
+        assert pd.read_csv(tmp_path / "trials.csv")["params_s"].tolist() == ["s1", "s2", "s4"]
