@@ -70,8 +70,21 @@ class Conversion(Protocol):
         """A row of the pool, or that of its twins, rows with equal values, which `params` names; None for a space."""
         ...
 
-    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
-        """Rows of the pool with the same values as `rows`, which are not `used` as far as there are any."""
+    def naming(self, trial: Trial, is_present: bool) -> Params:
+        """What names the row of a trial, of the present pool or an earlier one; empty if nothing does."""
+        ...
+
+    def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
+        """Whether `params` names another row than that of a trial with the same values; see `naming`."""
+        ...
+
+    def without_trials(
+        self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
+    ) -> list[int | None]:
+        """Rows of the pool with the same values as `rows`, which have no trial as far as there are any.
+
+        Trials have the rows that are `used`, and those with the names of trials of `earlier` pools.
+        """
         ...
 
     def stored(self, point: Point) -> dict[str, Any]:
@@ -147,7 +160,17 @@ class SpaceConversion:
         """See `Conversion`."""
         return
 
-    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
+    def naming(self, trial: Trial, is_present: bool) -> Params:
+        """See `Conversion`."""
+        return {}
+
+    def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
+        """See `Conversion`."""
+        return False
+
+    def without_trials(
+        self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
+    ) -> list[int | None]:
         """See `Conversion`."""
         return list(rows)
 
@@ -247,9 +270,37 @@ class PoolConversion:
         """See `Conversion`."""
         return None if index is None else self.pool.as_named(index, params)
 
-    def without_trials(self, rows: Sequence[int | None], used: Iterable[int | None]) -> list[int | None]:
+    def naming(self, trial: Trial, is_present: bool) -> Params:
         """See `Conversion`."""
-        return [*self.pool.without_trials([row for row in rows if row is not None], used)]
+        if is_present and trial.index is not None:
+            return {"index": trial.index}
+        column = self.pool.pool.id_column
+        return self.labels(trial.params) if column is None or trial.label is None else {column: trial.label}
+
+    def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
+        """See `Conversion`."""
+        if is_present:
+            return self.as_named(trial.index, params) != trial.index
+        row, own = self.pool.row_named(params), self._name(trial)
+        return row is not None and own is not None and self._name_of_row(row) != own
+
+    def without_trials(
+        self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
+    ) -> list[int | None]:
+        """See `Conversion`."""
+        asked = [row for row in rows if row is not None]
+        names = {self._name(trial) for trial in earlier} - {None} if self.pool.may_have_twins else set()
+        if names:
+            twins = {twin for row in asked for twin in self.pool.rows_at(self.pool.X[row])}
+            used = {*used, *(twin for twin in twins if self._name_of_row(twin) in names)}
+        return [*self.pool.without_trials(asked, used)]
+
+    def _name(self, trial: Trial) -> Hashable | None:
+        """What a trial's row has in common with no other row, in all pools; None if rows have no names."""
+        return frozenset(trial.params.items()) if self.pool.label_names else trial.label
+
+    def _name_of_row(self, row: int) -> Hashable | None:
+        return self._name(Trial(0, self.pool.decode(row), label=self.label(row)))
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Conversion`; text stands for itself, other objects by their numbers."""

@@ -312,8 +312,9 @@ class LoggedDesigner:
             suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
         else:
             suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
-        used = (e.trial.index for e in (*self.log.entries, *queued) if e.space == len(self.spaces) - 1)
-        rows = self.conversion.without_trials([s.index for s in suggestions], used)
+        used = (e.trial.index for e in (*self.log.entries, *queued) if self._is_present(e))
+        earlier = (e.trial for e in self.log.entries if not self._is_present(e))
+        rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
         seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
         return [
             self._entry(s.number, s.point, row, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
@@ -322,18 +323,15 @@ class LoggedDesigner:
 
     def _from_queue(self, count: int, fixed: Point) -> list[Entry]:
         entries: list[Entry] = []
-        for number in self.log.waiting:
-            given = self.log.entries[number].point or {}
+        for number, queued in [(number, self.log.entries[number]) for number in self.log.waiting]:
+            given = queued.point or {}
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
             if len(entries) < count and agrees and self.conversion.holds({**given, **fixed}):
                 running = {entry.trial.id: entry.point or {} for entry in entries}
-                queued = self.log.entries[number]
-                row, labels = queued.trial.index, self.conversion.labels(queued.trial.params)
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                     entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
-                    if queued.space == len(self.spaces) - 1:
-                        entry = self._named(entry, labels if row is None else {"index": row})
+                    entry = self._named(entry, self.conversion.naming(queued.trial, self._is_present(queued)))
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
@@ -371,8 +369,10 @@ class LoggedDesigner:
         return self._entry(number, point, self.conversion.index(point, params), now)
 
     def _is_other_row(self, entry: Entry, params: Params) -> bool:
-        """Whether `params` names another row of the present pool than the trial's, with the same values."""
-        return entry.space == len(self.spaces) - 1 and self._named(entry, params) is not entry
+        return self.conversion.is_other_row(entry.trial, self._is_present(entry), params)
+
+    def _is_present(self, entry: Entry) -> bool:
+        return entry.space == len(self.spaces) - 1
 
     def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Replace the outcomes of finished trials."""

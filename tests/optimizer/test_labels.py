@@ -284,3 +284,41 @@ def test_trials_of_a_product_keep_the_labels_of_their_entries_when_its_parts_cha
         assert list(bo.Optimizer.load(tmp_path / name).trials) == list(opt.trials)
         assert main(["export", str(tmp_path / name), str(tmp_path / "trials.csv")]) == 0
         assert pd.read_csv(tmp_path / "trials.csv")["params_s"].tolist() == ["s1", "s2", "s4"]
+
+
+def test_rows_with_trials_in_an_earlier_pool_are_known_by_their_names() -> None:
+    def pool(*names: str) -> bo.Pool:  # a and b have the same values
+        return bo.Pool(
+            pd.DataFrame({"name": names, "x": [{"a": 1.0, "b": 1.0}.get(n, 2.0) for n in names]}), id_column="name"
+        )
+
+    def product(*names: str) -> bo.Pool:
+        return bo.Pool.product({"part": pool(*names), "T": [1]})
+
+    for make, key in ((pool, "name"), (product, "part")):
+
+        def name(trial: Any, key: str = key) -> Any:
+            return trial.label if key == "name" else trial.params["part"]
+
+        def row(name: str, key: str = key) -> dict[str, Any]:
+            return {"name": name} if key == "name" else {"part": name, "T": 1}
+
+        opt = bo.Optimizer(make("a", "c"), seed=0, duplicates="avoid")
+        first = opt.tell(row("a"), 1.0)
+        assert name(first) == "a"
+        opt.set_pool(make("b", "a", "c"))
+        assert {name(trial) for trial in opt.ask(3)} == {"b", "c"}  # a has a value
+
+        opt = bo.Optimizer(make("a", "b"), seed=0)
+        for queued in ("a", "b", "b"):
+            opt.enqueue(row(queued))
+        running = opt.ask()
+        opt.set_pool(make("c", "b", "a"))
+        assert opt.tell(row("b"), 1.0).id == 3  # the trial of a is another one
+        assert opt.tell(row("a"), 1.0).id == running.id
+        opt.set_pool(make("c", "a", "b"))
+        assert [name(trial) for trial in opt.ask(2)] == ["b", "b"]
+        opt.enqueue(row("b"))
+        opt.set_pool(make("a", "c"))
+        assert name(opt.ask(fixed=row("a"))) == "a"
+        assert opt.trials[-2].state == "WAITING"  # until there is a row of this name
