@@ -1,9 +1,11 @@
 """Recommendations in the words of the user: parameters, rows of the pool and labels."""
 
+import contextlib
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.completion import is_complete
@@ -32,11 +34,26 @@ def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:
 
 
 def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
-    """The point with its label; of rows with equal values it has the one that `fixed` names."""
+    """The point with its label; of rows with equal values it has the one that `fixed` names, or that was evaluated."""
     conversion = core.conversion
-    index = conversion.as_named(found.index, fixed)
+    index = conversion.as_named(found.index, fixed) if fixed else _evaluated(core, found.index)
     params = found.params if index == found.index else conversion.params({}, index)
     return replace(found, index=index, params=params, label=conversion.label(index))
+
+
+def _evaluated(core: LoggedDesigner, row: int | None) -> int | None:
+    """The evaluated row with the values of `row`, of several the one with the best value; `row` if none is known."""
+    pool, sign = core.designer.problem.pool, core.designer.problem.signs[0]
+    if pool is None or row is None or not pool.may_have_twins:
+        return row
+    point = pool.point(row)
+    there = [entry for entry in core.log.entries if entry.trial.values and entry.point == point]
+    for entry in sorted(there, key=lambda entry: -sign * entry.trial.values[0]):
+        names = core.conversion.naming(entry.trial, core.is_present(entry))
+        with contextlib.suppress(ArgumentError):  # one of an earlier pool that is gone
+            if names:
+                return core.conversion.as_named(row, names)
+    return row
 
 
 def belongs(core: LoggedDesigner, point: Point) -> bool:

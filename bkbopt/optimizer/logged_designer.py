@@ -312,8 +312,8 @@ class LoggedDesigner:
             suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
         else:
             suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
-        used = (e.trial.index for e in (*self.log.entries, *queued) if self._is_present(e))
-        earlier = (e.trial for e in self.log.entries if not self._is_present(e))
+        used = (e.trial.index for e in (*self.log.entries, *queued) if self.is_present(e))
+        earlier = (e.trial for e in self.log.entries if not self.is_present(e))
         rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
         seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
         return [
@@ -331,7 +331,7 @@ class LoggedDesigner:
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                     entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
-                    entry = self._named(entry, self.conversion.naming(queued.trial, self._is_present(queued)))
+                    entry = self._named(entry, self.conversion.naming(queued.trial, self.is_present(queued)))
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
@@ -369,9 +369,10 @@ class LoggedDesigner:
         return self._entry(number, point, self.conversion.index(point, params), now)
 
     def _is_other_row(self, entry: Entry, params: Params) -> bool:
-        return self.conversion.is_other_row(entry.trial, self._is_present(entry), params)
+        return self.conversion.is_other_row(entry.trial, self.is_present(entry), params)
 
-    def _is_present(self, entry: Entry) -> bool:
+    def is_present(self, entry: Entry) -> bool:
+        """Whether the trial is one of the present space or pool, not of an earlier one."""
         return entry.space == len(self.spaces) - 1
 
     def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
@@ -379,8 +380,6 @@ class LoggedDesigner:
         with self._transaction() as (entries, _):
             entries.extend(replaced(self.log, reports, call))
         return [entry.trial for entry in entries]
-
-    # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
     def beat(self, trial_ids: Sequence[int], call: str) -> None:
         """Write a heartbeat for each of the running trials."""

@@ -322,3 +322,16 @@ def test_rows_with_trials_in_an_earlier_pool_are_known_by_their_names() -> None:
         opt.set_pool(make("a", "c"))
         assert name(opt.ask(fixed=row("a"))) == "a"
         assert opt.trials[-2].state == "WAITING"  # until there is a row of this name
+
+
+def test_of_rows_with_equal_values_the_evaluated_one_with_the_best_value_is_recommended() -> None:
+    twins = pd.DataFrame({"name": [f"m{i}" for i in range(6)], "x": [1.0, 1.0, 1.0, 2.0, 2.0, 3.0]})
+    opt = bo.Optimizer(bo.Pool(twins, id_column="name"), seed=0)
+    opt.tell_rows(["m1", "m2", "m4"], [0.1, 0.0, 5.0])
+    assert opt.recommend().label == "m2"
+    assert [point.label for point in opt.recommend_front()] == ["m2"]
+    assert opt.recommend(fixed={"name": "m0"}).label == "m0"
+    opt.set_pool(bo.Pool(twins.iloc[::-1], id_column="name"))
+    assert (opt.recommend().label, opt.recommend().index) == ("m2", 3)
+    opt.set_pool(bo.Pool(twins.iloc[:2], id_column="name"))
+    assert opt.recommend().label == "m1"  # the row with the best value is gone
