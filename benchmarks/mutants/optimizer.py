@@ -257,9 +257,9 @@ OPTIMIZER = (
     ),
     Fault(
         "points of interrupted trials are lost",
-        "optimizer/minimizing.py",
-        "for trial in lost:",
-        "for trial in lost[:0]:",
+        "optimizer/optimizer.py",
+        "recover(-math.inf, True,",
+        "recover(-math.inf, False,",
         ("optimizer/test_minimizing_ends.py",),
     ),
     Fault(

@@ -7,7 +7,7 @@ an interrupt before the commit everything is unchanged; after an interrupt later
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -387,11 +387,11 @@ class LoggedDesigner:
             now = utc_now()
             entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
 
-    def recover(self, older_than: float, enqueue: bool) -> list[Trial]:
-        """Fail the running trials without a heartbeat for `older_than` seconds; with `enqueue` queue their points."""
+    def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
+        """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; with `enqueue` queue them."""
         with self._transaction() as (entries, _):
-            now = utc_now()
-            silent = [e for e in map(self.log.entries.__getitem__, self.log.running) if e.silence(now) >= older_than]
+            now, ids = utc_now(), [i for i in self.log.running if among is None or i in among]
+            silent = [e for e in map(self.log.entries.__getitem__, ids) if e.silence(now) >= older_than]
             outcome, first = Outcome(is_lost=enqueue), len(self.log.order)
             entries.extend(lost := [entry.finished(outcome, place, now) for place, entry in enumerate(silent, first)])
             if enqueue:

@@ -346,11 +346,8 @@ class _Run:
             states = {trial.id: trial.state for trial in self.optimizer.trials}
             running = [trial for trial in trials if states[trial.id] == RUNNING]
             self.optimizer.fail([trial for trial in running if trial is told and not interrupted])
-            lost = [trial for trial in running if trial is not told or interrupted]
-            self.optimizer._lose(lost)
-            for trial in lost:
-                self.optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
-        except BkbError as error:  # a file that cannot be written, or another space in the meantime
+            self.optimizer._lose([trial for trial in running if trial is not told or interrupted])
+        except BkbError as error:  # a file that cannot be written
             numbers = [trial.id for trial in trials]
             logger.error(
                 "Trials %s are still running in the log or not queued (see Optimizer.recover): %s", numbers, error

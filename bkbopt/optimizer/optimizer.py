@@ -1,6 +1,7 @@
 """The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell; `readings.py` has its results."""
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, overload
@@ -314,8 +315,8 @@ class Optimizer(Readings):
 
     @locked
     def _lose(self, trials: list[Trial]) -> None:
-        """Fail trials for a reason that is not their points, such as an interrupt: the search learns nothing of it."""
-        self._core.finish(failures_of(trials, lost=True)[0], "fail")
+        """Fail running trials for a reason that is not their points, as an interrupt is, and queue their points."""
+        self._core.recover(-math.inf, True, {trial.id for trial in trials})
 
     @locked
     def heartbeat(self, trial: Any) -> None:

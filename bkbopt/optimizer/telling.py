@@ -91,11 +91,11 @@ def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
         )
 
 
-def failures_of(given: Any, *, lost: bool = False) -> tuple[list[Report], bool]:
-    """The reports that a trial, or each of a list, has failed or is `lost`, and whether it was a list."""
+def failures_of(given: Any) -> tuple[list[Report], bool]:
+    """The reports that a trial, or each of a list, has failed, and whether it was a list."""
     ids, many = trial_ids(given)
     trials = given if many else [given]
-    return [Report(i, Outcome(is_lost=lost), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
+    return [Report(i, Outcome(), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
 
 
 def _as_trial(given: Any) -> Trial | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -119,9 +120,7 @@ def test_the_search_does_not_learn_from_an_interrupt_that_a_point_fails(
     assert opt._core.update().history.n_complete == 4
 
 
-def test_an_interrupt_comes_through_where_the_point_does_not_belong_to_the_space_any_more(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_interrupt_queues_a_point_that_does_not_belong_to_the_space_any_more_until_it_does() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
 
     def f(params: dict[str, Any]) -> float:
@@ -130,8 +129,25 @@ def test_an_interrupt_comes_through_where_the_point_does_not_belong_to_the_space
 
     with pytest.raises(KeyboardInterrupt):
         bo.minimize(f, opt, 3)
-    assert [t.state for t in opt.trials] == ["FAIL"]
-    assert "Trials [0] are still running in the log or not queued" in caplog.text
+    assert [t.state for t in opt.trials] == ["FAIL", "WAITING"]
+    assert opt.ask().params["x"] >= 2.0
+    opt.set_space({"x": (0.0, 1.0)})
+    assert opt.ask().params == opt.trials[0].params
+
+
+def test_an_interrupt_queues_the_row_of_an_earlier_pool_by_its_name() -> None:
+    rows = pd.DataFrame({"name": list("abcd"), "x": [0.0, 1.0, 2.0, 3.0]})
+    opt = bo.Optimizer(bo.Pool(rows, id_column="name"), seed=0)
+    asked = []
+
+    def f(trial: bo.Trial) -> float:
+        asked.append(trial.label)
+        opt.set_pool(bo.Pool(rows.iloc[::-1], id_column="name"))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bo.minimize(f, opt, 3, pass_trial=True)
+    assert opt.ask().label == asked[0]
 
 
 def test_the_points_of_the_other_running_trials_are_queued_when_one_ends_the_run() -> None:
