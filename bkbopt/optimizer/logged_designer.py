@@ -388,7 +388,7 @@ class LoggedDesigner:
             entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
 
     def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
-        """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; with `enqueue` queue them."""
+        """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""
         with self._transaction() as (entries, _):
             now, ids = utc_now(), [i for i in self.log.running if among is None or i in among]
             silent = [e for e in map(self.log.entries.__getitem__, ids) if e.silence(now) >= older_than]

@@ -95,12 +95,20 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
             "study are; a log cannot hold it: keep the study's storage."
         )
     entries, numbers = [core.stored(entry) for entry in core.log.entries], range(len(core.spaces))
-    if isinstance(core.spaces[-1], Arms):  # one pool for all
-        entries, numbers = [replace(entry, space=0) for entry in entries], numbers[-1:]
+    if isinstance(core.spaces[-1], Arms):  # one pool for all earlier ones
+        first = max(len(numbers) - 2, 0)
+        entries, numbers = [replace(entry, space=max(entry.space - first, 0)) for entry in entries], numbers[first:]
     described = [describe(core.spaces[number]).with_past(core.spaces.past(number)) for number in numbers]
+    if isinstance(core.spaces[-1], Arms):
+        described[:-1] = map(_without_rows, described[:-1])
     content = LogFile.written(options, described, entries)
     with replacing(os.path.realpath(target)):
         replace_atomically(target, lambda file: file.write(content))
+
+
+def _without_rows(pool: Described) -> Described:
+    """A pool in place of an earlier one, without rows; the labels of a product's parts are those of the trials."""
+    return replace(pool, text={key: value for key, value in pool.text.items() if key != "parts"}, rows=None)
 
 
 def arguments_of(

@@ -335,3 +335,20 @@ def test_of_rows_with_equal_values_the_evaluated_one_with_the_best_value_is_reco
     assert (opt.recommend().label, opt.recommend().index) == ("m2", 3)
     opt.set_pool(bo.Pool(twins.iloc[:2], id_column="name"))
     assert opt.recommend().label == "m1"  # the row with the best value is gone
+
+
+def test_a_copy_knows_which_trials_are_those_of_an_earlier_pool(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"name": list("abc"), "x": [1.0, 1.0, 2.0]})
+    later = bo.Pool(rows.iloc[::-1], id_column="name")
+    opt = bo.Optimizer(bo.Pool(rows, id_column="name"), seed=0)
+    for name in "ba":
+        opt.tell_rows([name], [1.0])
+        opt.enqueue({"name": name})
+    opt.set_pool(bo.Pool(rows.iloc[1:], id_column="name"))
+    opt.set_pool(later)
+    opt.tell_rows(["c"], [2.0])
+    opt.save(tmp_path / "copy.db")
+    copy = bo.Optimizer.load(tmp_path / "copy.db", pool=later)
+    for log in (opt, copy):
+        assert log.recommend().label == "b"
+        assert [trial.label for trial in log.ask(2)] == ["b", "a"]
