@@ -66,9 +66,9 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
 def _advice(trial: Any, *, takes_params: bool) -> str:
     """What to pass in place of something that is no trial, for messages."""
     if takes_params and hasattr(trial, "to_dict"):  # a row of a data frame
-        return "; pass dict(row)"
+        return "; pass dict(row), or list(ids) for trials by their ids"
     if takes_params and isinstance(trial, np.ndarray | torch.Tensor):
-        return "; pass dict(zip(names, row)), or a list of these for many points"
+        return "; pass dict(zip(names, row)), or a list of these for many points, or list(ids) for trials by their ids"
     is_text = isinstance(trial, str | bytes)
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 

@@ -82,7 +82,7 @@ def test_usual_slips_in_the_call_are_named() -> None:
     with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, its id, .*, got float\.$"):
         opt.tell((0.3, 1.0), 0.4)
     row = FRAME[["x", "y"]].iloc[0]
-    with pytest.raises(ArgumentTypeError, match=r"got Series; pass dict\(row\)"):
+    with pytest.raises(ArgumentTypeError, match=r"got Series; pass dict\(row\), or list\(ids\) for trials"):
         opt.tell(row, 0.4)
     assert opt.tell(dict(row), 0.4).params == {"x": 0.1, "y": 0.0}
     assert trial.id == 0
@@ -104,7 +104,10 @@ def test_a_known_noise_without_a_value_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("many", "advice"),
     [
-        (np.array([[0.1, 0.0], [0.2, 1.0]]), r"ndarray; pass dict\(zip\(names, row\)\), or a list of these"),
+        (
+            np.array([[0.1, 0.0], [0.2, 1.0]]),
+            r"ndarray; pass dict\(zip\(names, row\)\), or a list of these .*, or list\(ids\) for trials",
+        ),
         ({1, 2}, "set; pass a list of them for many"),
         ((row for row in ROWS[:2]), "generator; pass a list of them for many"),
     ],
