@@ -38,7 +38,7 @@ by nothing if the parameter is inactive; `{{` and `}}` are braces. The environme
 as JSON, and `BKBOPT_TRIAL`, the number of the trial. The last line of the command's output is the value: a number for
 each objective, and `name=number` for each constraint. A trial fails if the exit status of its command is not 0, if it
 prints no finite number, or if it takes longer than `--timeout-per-trial`; the reason is a line on standard error.
-If the first three outputs in a row do not have this form, the run stops.
+The run stops if, before the first value, three outputs in a row do not have this form.
 
 Every outcome is in the log as soon as the command has ended. After a crash the same `bkbopt run` continues: `--trials`
 counts all finished trials of the log, including failed ones, but not lost ones. Lost trials are queued again 60 seconds
