@@ -71,6 +71,11 @@ STILL_OPEN = 0.25
 PER_PENDING = 0.03
 #: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
 INDIFFERENT = 0.01
+#: Rows that are found by the lazy argmax: this number, or one for each LAZY_FLOPS that scoring the whole pool takes.
+#: Where none of them may be chosen, as in pools of which few rows are feasible, the whole pool is scored.
+LAZY, LAZY_FLOPS = 8, 10_000_000
+#: Difference of scores, relative to the largest, that rounding cannot change; small variances lose half of the digits.
+CLEAR = 1e-6
 #: Points whose variances are computed together for the order in a batch.
 BLOCK = 32
 
@@ -160,8 +165,23 @@ class UpperBound(_Scored):
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
         closed = closed.clone()
-        while not closed.numpy().all():  # it stops at the first row that is open
+        for _ in range(max(LAZY, len(closed) * self.model.features.size**2 // LAZY_FLOPS)):
+            if closed.numpy().all():  # it stops at the first row that is open
+                return
             row = search.argmax(self.model, self.acquisition.beta, closed).index
+            yield row
+            closed[row] = True
+        yield from self._ranked_by_scan(search, closed)
+
+    def _ranked_by_scan(self, search: Search, closed: Tensor) -> Iterator[int]:
+        """The rows that are not `closed (A,)`, which it closes; where rounding may decide by the lazy argmax, too."""
+        scores = self.acquisition(*search.scan(self.model)).to(closed.device)
+        rows = (~closed).nonzero()[:, 0]
+        decreasing, order = scores[rows].sort(descending=True, stable=True)
+        alike = (decreasing[:-1] - decreasing[1:] <= CLEAR * scores.abs().max()).tolist()
+        for i, row in enumerate(rows[order].tolist()):
+            if any(alike[max(i - 1, 0) : i + 1]):
+                row = search.argmax(self.model, self.acquisition.beta, closed).index  # noqa: PLW2901
             yield row
             closed[row] = True
 

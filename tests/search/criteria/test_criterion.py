@@ -23,6 +23,7 @@ from bkbopt.search.criteria.acquisition import (
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import (
     ACQUISITIONS,
+    LAZY,
     Combined,
     Constraint,
     UpperBound,
@@ -32,6 +33,7 @@ from bkbopt.search.criteria.criterion import (
 )
 from bkbopt.search.criteria.pareto import Improvement, reference_of
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
+from bkbopt.search.maximizers.pool import PoolMaximizer
 from tests.search.criteria import dense
 
 KERNEL = bo.kernels.rbf(2, 0.3)
@@ -268,3 +270,16 @@ def test_open_rows_come_by_decreasing_score_of_equal_ones_the_first(scores: list
     closed = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
     rows = by_decreasing(torch.tensor(scores, dtype=torch.float64), torch.tensor(closed, dtype=torch.bool))
     assert list(rows) == sorted((i for i, shut in enumerate(closed) if not shut), key=lambda i: -scores[i])
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_rows_of_a_pool_come_in_the_order_of_the_lazy_argmax_also_those_after_a_scan(copies: int) -> None:
+    m, X = model()
+    X = X.repeat(copies, 1)
+    closed = torch.arange(len(X)) % 7 == 3
+    rows, left, search = [], closed.clone(), PoolMaximizer(X)
+    while not left.all():
+        rows.append(search.argmax(m, 2.0, left).index)
+        left[rows[-1]] = True
+    assert len(rows) > LAZY
+    assert list(UpperBound.over(m, 2.0).ranked(PoolMaximizer(X), closed)) == rows
