@@ -71,7 +71,7 @@ CHOICES = (
     Fault(
         "a local bound loses its place before the new ones are written",
         "search/criteria/cells.py",
-        "            low[old], points[old] = low[c], points[c]\n",
+        "            _put(low, points, c, low, points, old)\n",
         "",
         ("search/criteria/test_cells.py",),
     ),

@@ -260,7 +260,7 @@ KERNELS = (
     Fault(
         "slopes of the ripples forget their categories",
         "kernels/_fixed_loops.py",
-        "    _by_category(X, kernel, kernel.ripple_factor, G)\n",
+        "    _by_category(X, kernel.categorical, kernel.codes, kernel.ripple_factor, G)\n",
         "",
         ("posterior/test_loops.py",),
     ),

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-__all__ = ["compiled", "fast", "fused"]
+__all__ = ["compiled", "fast", "fused", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -19,11 +19,12 @@ class _Loop:
     Args:
         function: as it is written.
         fastmath: numba's flags.
+        inline: whether its code takes the place of each call in another loop, which then has to have the same flags.
     """
 
-    def __init__(self, function: Callable[..., Any], fastmath: set[str]) -> None:
+    def __init__(self, function: Callable[..., Any], fastmath: set[str], inline: bool = False) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._fastmath = function, fastmath
+        self._function, self._fastmath, self._inline = function, fastmath, "always" if inline else "never"
         self._dispatcher: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -41,7 +42,9 @@ class _Loop:
                     names[name] = called.dispatcher()  # numba looks global names up when it compiles
             # Always given, also if empty: otherwise a function takes the flags of the caller for which it is compiled,
             # and keeps them for all others, in the cache too, so that results depend on who came first.
-            self._dispatcher = numba.njit(cache=True, nogil=True, fastmath=self._fastmath)(self._function)
+            self._dispatcher = numba.njit(cache=True, nogil=True, fastmath=self._fastmath, inline=self._inline)(
+                self._function
+            )
         return self._dispatcher
 
 
@@ -53,6 +56,15 @@ def compiled(function: F) -> F:
 def fused(function: F) -> F:
     """Compile with fused multiply-adds, and otherwise without changes of the floating-point arithmetic."""
     return cast(F, _Loop(function, {"contract"}))
+
+
+def inlined(function: F) -> F:
+    """As `fused`, in place of each call from another fused loop.
+
+    A loop that is called from others is compiled by itself and once more with each of them, which takes up to a second
+    at the first run. So helpers with a single caller are inlined. With several callers this makes compiling slower.
+    """
+    return cast(F, _Loop(function, {"contract"}, inline=True))
 
 
 def fast(function: F) -> F:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import fused
+from bkbopt._support.compiled import fused, inlined
 from bkbopt.kernels._loops import add_columns, by_points, radial, radial_by_points, radial_gram, total
 from bkbopt.kernels.spherical import MIDDLE
 
@@ -74,72 +74,72 @@ class FixedKernel(NamedTuple):
 
 
 @fused
-def _place(X: Floats, kernel: FixedKernel, scale: Floats, rotates: bool, A: Floats) -> None:
+def _place(X: Floats, columns: Ints, R: Floats, scale: Floats, A: Floats) -> None:
     """A `(n, c)`: numeric columns of `X (n, d)`, rotated or not, times a scale `(c,)`."""
     for i in range(X.shape[0]):
-        for j in range(len(kernel.numeric)):
-            column = kernel.numeric[j]
+        for j in range(len(columns)):
+            column = columns[j]
             x = X[i, column]
-            if rotates:
+            if len(R) > 0:
                 x = 0.0
                 for k in range(X.shape[1]):
-                    x += X[i, k] * kernel.R[k, column]
+                    x += X[i, k] * R[k, column]
             A[i, j] = x * scale[j]
 
 
 @fused
-def _add_slopes(by_A: Floats, kernel: FixedKernel, scale: Floats, rotates: bool, out: Floats) -> None:
+def _add_slopes(by_A: Floats, columns: Ints, R: Floats, scale: Floats, out: Floats) -> None:
     """Add to `out (n, d)` the derivatives by X, given those by the A of `_place`."""
     for i in range(out.shape[0]):
-        for j in range(len(kernel.numeric)):
-            column, slope = kernel.numeric[j], by_A[i, j] * scale[j]
-            if rotates:
+        for j in range(len(columns)):
+            column, slope = columns[j], by_A[i, j] * scale[j]
+            if len(R) > 0:
                 for k in range(out.shape[1]):
-                    out[i, k] += slope * kernel.R[k, column]
+                    out[i, k] += slope * R[k, column]
             else:
                 out[i, column] += slope
 
 
 @fused
-def _by_category(X: Floats, kernel: FixedKernel, factor: Floats, K: Floats) -> None:
+def _by_category(X: Floats, columns: Ints, codes: Floats, factor: Floats, K: Floats) -> None:
     """Multiply K or G `(n, m)` by the factors `(q,)` of the categories that differ."""
-    for q in range(len(kernel.categorical)):
+    for q in range(len(columns)):
         for i in range(X.shape[0]):
-            code = X[i, kernel.categorical[q]]
+            code = X[i, columns[q]]
             for k in range(K.shape[1]):
-                K[i, k] *= 1.0 if kernel.codes[q, k] == code else factor[q]
+                K[i, k] *= 1.0 if codes[q, k] == code else factor[q]
 
 
-@fused
+@inlined
 def _add_ripples(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """Add the ripples to K `(n, m)`; `A (n, c)` is scratch memory."""
     if kernel.ripple_height == 0.0:
         return
-    _place(X, kernel, kernel.ripple_scale, False, A)
+    _place(X, kernel.numeric, kernel.R[:0], kernel.ripple_scale, A)
     T = np.empty(K.shape)
     radial_gram(A, kernel.ripples, kernel.ripple_form, kernel.ripple_height, T)
-    _by_category(X, kernel, kernel.ripple_factor, T)
+    _by_category(X, kernel.categorical, kernel.codes, kernel.ripple_factor, T)
     for i in range(K.shape[0]):
         for k in range(K.shape[1]):
             K[i, k] += T[i, k]
 
 
-@fused
+@inlined
 def _add_ripple_slopes(X: Floats, kernel: FixedKernel, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
     """Add the ripples' part of sum_k M_ik dK_ik / dX_ij to `out (n, d)`; K and G are computed anew."""
     T, G = np.empty(M.shape), np.empty(M.shape)
-    _place(X, kernel, kernel.ripple_scale, False, A)
+    _place(X, kernel.numeric, kernel.R[:0], kernel.ripple_scale, A)
     radial(A, kernel.ripples, kernel.ripple_form, kernel.ripple_height, T, G)
-    _by_category(X, kernel, kernel.ripple_factor, G)
+    _by_category(X, kernel.categorical, kernel.codes, kernel.ripple_factor, G)
     radial_by_points(A, kernel.ripples, G, M, by_A)
-    _add_slopes(by_A, kernel, kernel.ripple_scale, False, out)
+    _add_slopes(by_A, kernel.numeric, kernel.R[:0], kernel.ripple_scale, out)
 
 
-@fused
+@inlined
 def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """Add the sum of one-column kernels to K `(n, m)`; `A (n, c)` is scratch memory."""
     if len(kernel.a) > 0:
-        _place(X, kernel, kernel.column_scale, False, A)
+        _place(X, kernel.numeric, kernel.R[:0], kernel.column_scale, A)
         add_columns(A, kernel.columns, kernel.a, K)
     for q in range(len(kernel.match)):
         for i in range(X.shape[0]):
@@ -148,13 +148,13 @@ def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> N
                 K[i, k] += kernel.match[q] if kernel.codes[q, k] == code else 0.0
 
 
-@fused
+@inlined
 def _add_trend(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """Add the trend a_0 + a_1 u . u' to K `(n, m)`; A `(n, c)` becomes the z of the points."""
     if len(kernel.trend) == 0:
         return
     c = len(kernel.numeric)
-    _place(X, kernel, kernel.trend_scale, False, A)
+    _place(X, kernel.numeric, kernel.R[:0], kernel.trend_scale, A)
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(c):
@@ -168,7 +168,7 @@ def _add_trend(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
             K[i, k] += kernel.trend[0]
 
 
-@fused
+@inlined
 def _add_trend_slopes(X: Floats, kernel: FixedKernel, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
     """Add sum_k M_ik a_1 dt_ik / dX_ij to `out (n, d)`, with dt / dz = 2 (2 z' / h' + (u'_c - t) z) / h."""
     n, m, c = X.shape[0], M.shape[1], len(kernel.numeric)
@@ -185,15 +185,15 @@ def _add_trend_slopes(X: Floats, kernel: FixedKernel, M: Floats, A: Floats, by_A
             for k in range(m):
                 terms[k] = M[i, k] * kernel.sphere[j, k]
             by_A[i, j] = 2.0 * (kernel.trend[1] * total(terms, m) + along * A[i, j]) / (1.0 + square)
-    _add_slopes(by_A, kernel, kernel.trend_scale, False, out)
+    _add_slopes(by_A, kernel.numeric, kernel.R[:0], kernel.trend_scale, out)
 
 
 @fused
 def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
-    _place(X, kernel, kernel.scale, len(kernel.R) > 0, A)
+    _place(X, kernel.numeric, kernel.R, kernel.scale, A)
     radial_gram(A, kernel.B, kernel.form, kernel.height, K)
-    _by_category(X, kernel, kernel.factor, K)
+    _by_category(X, kernel.categorical, kernel.codes, kernel.factor, K)
     _add_ripples(X, kernel, A, K)
     _add_columns_part(X, kernel, A, K)
     _add_trend(X, kernel, A, K)
@@ -202,10 +202,10 @@ def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
 @fused
 def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Floats) -> None:
     """`to_fixed`; also G (n, m), dK / dA = -G (A_ij - B_jk) of the radial kernel."""
-    _place(X, kernel, kernel.scale, len(kernel.R) > 0, A)
+    _place(X, kernel.numeric, kernel.R, kernel.scale, A)
     radial(A, kernel.B, kernel.form, kernel.height, K, G)
-    _by_category(X, kernel, kernel.factor, K)
-    _by_category(X, kernel, kernel.factor, G)
+    _by_category(X, kernel.categorical, kernel.codes, kernel.factor, K)
+    _by_category(X, kernel.categorical, kernel.codes, kernel.factor, G)
     _add_ripples(X, kernel, A, K)
     _add_columns_part(X, kernel, A, K)
     _add_trend(X, kernel, A, K)
@@ -214,16 +214,15 @@ def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Flo
 @fused
 def fixed_by_points(X: Floats, kernel: FixedKernel, G: Floats, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
     """out_ij (n, d) = sum_k M_ik dK_ik / dX_ij; `A` and `by_A (n, c)` are scratch memory."""
-    rotates = len(kernel.R) > 0
     out[:] = 0.0
-    _place(X, kernel, kernel.scale, rotates, A)
+    _place(X, kernel.numeric, kernel.R, kernel.scale, A)
     radial_by_points(A, kernel.B, G, M, by_A)
-    _add_slopes(by_A, kernel, kernel.scale, rotates, out)
+    _add_slopes(by_A, kernel.numeric, kernel.R, kernel.scale, out)
     if kernel.ripple_height > 0.0:
         _add_ripple_slopes(X, kernel, M, A, by_A, out)
     if len(kernel.a) > 0:
-        _place(X, kernel, kernel.column_scale, False, A)
+        _place(X, kernel.numeric, kernel.R[:0], kernel.column_scale, A)
         by_points(A, kernel.columns, kernel.a, M, by_A)
-        _add_slopes(by_A, kernel, kernel.column_scale, False, out)
+        _add_slopes(by_A, kernel.numeric, kernel.R[:0], kernel.column_scale, out)
     if len(kernel.trend) > 0:
         _add_trend_slopes(X, kernel, M, A, by_A, out)

@@ -124,7 +124,8 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
         new.c[t] = c
         new.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
         new.bound[1] += max((weight if enters else 0.0) - growth(rule.curvature, g), 0.0)
-        new.y_w[:m] += c * v[:m]  # not in the sum's loop: see ridge_rows
+        for j in range(m):  # not in the sum's loop: see ridge_rows
+            new.y_w[j] += c * v[j]
         for j in range(m):
             inner += c * v[j] * v[j]
         if enters:

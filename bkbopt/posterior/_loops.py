@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import fast, fused
+from bkbopt._support.compiled import fast, fused, inlined
 from bkbopt.kernels._fixed_loops import FixedKernel, fixed_by_points, sloped_to_fixed, to_fixed
 
 __all__ = ["PlainModel", "dot", "observe", "predict", "predict_collapsed", "predict_mean", "predict_sloped", "product"]
@@ -27,6 +27,8 @@ Ints = npt.NDArray[np.int64]
 
 #: Points whose kernel matrix is computed at once: it and its products stay in the first two levels of the cache.
 BLOCK = 32
+#: Whether a matrix is upper triangular; NumPy scalars, since numba compiles a loop again for each constant of Python.
+UPPER, FULL = np.bool_(True), np.bool_(False)
 #: Rows of a matrix that stay in the first level of the cache while they are read several times.
 NEAR = 8
 
@@ -59,7 +61,7 @@ def dot(a: Floats, b: Floats) -> float:
 
 
 @fast
-def product(A: Floats, B: Floats, upper: bool, out: Floats) -> None:
+def product(A: Floats, B: Floats, upper: bool | np.bool_, out: Floats) -> None:
     """A B^T (n, r) of `A (n, m)`, n a multiple of 4, and `B (r, m)`, which is upper triangular or not.
 
     Four rows of A meet four rows of B at a time: their sixteen sums stay in registers. With unsigned numbers for j the
@@ -97,7 +99,7 @@ def _fours(n: int) -> int:
     return (n + 3) // 4 * 4
 
 
-@fused
+@inlined
 def _kernel_of_rows(X: Floats, rows: Ints, kernel: FixedKernel, x: Floats, A: Floats, K: Floats) -> None:
     """K of the points in some `rows` of `X`, at most `BLOCK`; `x` and `A` are scratch memory with a row for each."""
     for i in range(len(rows)):
@@ -118,8 +120,8 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
         n = min(BLOCK, len(rows) - start)
         f = _fours(n)
         _kernel_of_rows(X, rows[start : start + n], model.kernel, x, A, K)
-        product(K[:f], model.W, False, Z[:f])
-        product(Z[:f], model.root, False, P[:f])
+        product(K[:f], model.W, FULL, Z[:f])
+        product(Z[:f], model.root, FULL, P[:f])
         for i in range(n):
             residual = max(model.kernel.prior - dot(Z[i], Z[i]), 0.0)
             mean[start + i] = dot(Z[i], model.w)
@@ -138,7 +140,7 @@ def predict_mean(X: Floats, rows: Ints, kernel: FixedKernel, a: Floats, mean: Fl
             mean[start + i] = dot(K[i], a)
 
 
-@fused
+@inlined
 def _add_step(u: Floats, v: Floats, c: float, root: Floats, start: int, stop: int) -> None:
     """Subtract c u^T v from `root (k, r)`, in some of its rows, with `u (1, k)` and `v (1, r)`."""
     for i in range(start, stop):
@@ -249,13 +251,13 @@ def predict_sloped(
     A, by_A, K, G = np.empty((n, c)), np.empty((n, c)), np.zeros((f, m)), np.empty((n, m))
     P, M = np.empty((f, r)), np.empty((f, m))
     sloped_to_fixed(X, kernel, A, K[:n], G)
-    product(K, transposed, False, P)
+    product(K, transposed, FULL, P)
     for i in range(n):
         mean[i], variance[i] = dot(K[i], a), kernel.prior - dot(P[i], P[i])
         for k in range(m):
             M[i, k] = a[k]
     fixed_by_points(X, kernel, G, M[:n], A, by_A, slopes[0])
-    product(P, C, False, M)  # d variance = -2 P C^T dk
+    product(P, C, FULL, M)  # d variance = -2 P C^T dk
     fixed_by_points(X, kernel, G, M[:n], A, by_A, slopes[1])
     for i in range(n):
         factor = -2.0 if variance[i] > 0.0 else 0.0

@@ -57,30 +57,50 @@ def cells_of(F: Floats, reference: Floats) -> Cells:
 def _followed(F: Floats, reference: Floats) -> tuple[Floats, Floats, float]:
     """Local bounds, their points, and the dominated volume, after all rows of F in turn."""
     k, c, dominated = len(reference), 1, 0.0
-    low, points, high = np.empty((64, k)), np.full((64, k, k), np.inf), np.empty(k)
+    low, points, above, of_points = np.empty((64, k)), np.empty((64, k, k)), np.empty((1, k)), np.empty((1, k, k))
+    high = np.empty(k)
     for j in range(k):
-        low[0, j] = points[0, j, j] = reference[j]
+        low[0, j] = reference[j]
+        for t in range(k):
+            points[0, j, t] = reference[j] if t == j else np.inf
     for y in F:
         i, old = 0, c  # bounds that y has not made come first
         while i < old:
             if not _is_above(y, low[i]):
                 i += 1
                 continue
-            above, of_points = low[i].copy(), points[i].copy()
-            _write_upper_corner(of_points, high)
-            dominated += np.prod(np.minimum(y, high) - above)
+            _put(low, points, i, above, of_points, 0)
+            _write_upper_corner(of_points[0], high)
+            volume = 1.0
+            for j in range(k):
+                volume *= min(y[j], high[j]) - above[0, j]
+            dominated += volume
             # The last old bound takes the place of this one, and the last new bound the place of that.
             old, c = old - 1, c - 1
-            low[i], points[i] = low[old], points[old]
-            low[old], points[old] = low[c], points[c]
+            _put(low, points, old, low, points, i)
+            _put(low, points, c, low, points, old)
             while c + k > len(low):
-                low, points = np.concatenate((low, low)), np.concatenate((points, points))
+                smaller, of_smaller = low, points
+                low, points = np.empty((2 * len(low), k)), np.empty((2 * len(low), k, k))
+                for b in range(c):
+                    _put(smaller, of_smaller, b, low, points, b)
             for j in range(k):
-                if _is_needed(of_points, y, j):
-                    low[c], points[c] = above, of_points
-                    low[c, j], points[c, j] = y[j], y
+                if _is_needed(of_points[0], y, j):
+                    _put(above, of_points, 0, low, points, c)
+                    low[c, j] = y[j]
+                    for t in range(k):
+                        points[c, j, t] = y[t]
                     c += 1
     return low[:c], points[:c], dominated
+
+
+@compiled
+def _put(low: Floats, points: Floats, i: int, others: Floats, of_others: Floats, at: int) -> None:
+    """Write local bound i as bound `at` of others. Assignments of whole rows would take five seconds to compile."""
+    for j in range(low.shape[1]):
+        others[at, j] = low[i, j]
+        for t in range(low.shape[1]):
+            of_others[at, j, t] = points[i, j, t]
 
 
 @compiled

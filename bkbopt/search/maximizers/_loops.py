@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import fused
+from bkbopt._support.compiled import fused, inlined
 
 __all__ = ["Rows", "advance"]
 
@@ -82,7 +82,7 @@ def advance(rows: Rows, f: Floats, g: Floats, most: int) -> int:
     return going
 
 
-@fused
+@inlined
 def _is_taken(rows: Rows, i: int, f: float, g: Floats) -> bool:
     promised = 0.0
     for j in range(len(g)):
@@ -92,7 +92,7 @@ def _is_taken(rows: Rows, i: int, f: float, g: Floats) -> bool:
     return rows.counts[i, 0] == 0 or f >= rows.f[i] + ARMIJO * max(promised, 0.0)
 
 
-@fused
+@inlined
 def _has_converged(rows: Rows, i: int, f: float, g: Floats) -> bool:
     largest = 0.0
     for j in range(len(g)):
@@ -102,7 +102,7 @@ def _has_converged(rows: Rows, i: int, f: float, g: Floats) -> bool:
     return largest <= SLOPE or (rows.counts[i, 0] > 0 and gain <= GAIN * max(abs(f), abs(rows.f[i]), 1.0))
 
 
-@fused
+@inlined
 def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
     """Accept the trial point, and store the step if the score is concave along it."""
     h = rows.S.shape[1]
@@ -123,7 +123,7 @@ def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
     rows.counts[i, 2] = 0
 
 
-@fused
+@inlined
 def _aim(rows: Rows, i: int) -> None:
     """The next direction: the two-loop recursion (Nocedal and Wright 2006, Alg. 7.4) in the free columns."""
     c, h = rows.x.shape[1], rows.S.shape[1]
@@ -155,7 +155,7 @@ def _aim(rows: Rows, i: int) -> None:
     rows.step[i] = 1.0
 
 
-@fused
+@inlined
 def _first_loop(rows: Rows, i: int, free: Floats, first: int, rho: Floats, alpha: Floats) -> float:
     """The first loop of the recursion, from the latest step to step `first`; returns the scale, or 0 without steps."""
     d, S, Y, scale = rows.d, rows.S, rows.Y, 0.0
@@ -175,13 +175,13 @@ def _first_loop(rows: Rows, i: int, free: Floats, first: int, rho: Floats, alpha
     return scale
 
 
-@fused
+@inlined
 def _is_blocked(x: float, g: float) -> bool:
     """Whether the gradient leads out of the cube."""
     return (x <= 0.0 and g < 0.0) or (x >= 1.0 and g > 0.0)
 
 
-@fused
+@inlined
 def _shorten(rows: Rows, i: int, f: float) -> None:
     """Shorten the step to the maximum of the parabola through both scores and the slope, within 0.1 to 0.5 of it."""
     slope = 0.0
@@ -195,7 +195,7 @@ def _shorten(rows: Rows, i: int, f: float) -> None:
     rows.counts[i, 2] += 1
 
 
-@fused
+@inlined
 def _move(rows: Rows, i: int) -> None:
     for j in range(rows.x.shape[1]):
         rows.trial[i, j] = min(max(rows.x[i, j] + rows.step[i] * rows.d[i, j], 0.0), 1.0)

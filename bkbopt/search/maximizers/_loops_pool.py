@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import fused
-from bkbopt.posterior._loops import PlainModel, dot, predict, predict_mean, product
+from bkbopt._support.compiled import fused, inlined
+from bkbopt.posterior._loops import UPPER, PlainModel, dot, predict, predict_mean, product
 
 __all__ = ["Bounded", "PlainVersions", "refine", "widths"]
 
@@ -68,14 +68,14 @@ def widths(w: Floats, versions: PlainVersions, lam: float, beta: float) -> Float
         U[i, i] = 0.5 * V[i, i]
         for j in range(i + 1, r):
             U[i, j] = V[i, j]
-    product(D, U, True, P)
+    product(D, U, UPPER, P)
     for v in range(n):
         drift = np.sqrt(max(2.0 * dot(P[v], D[v]), 0.0) / lam)
         out[v] = growth[n - 1] / growth[v] * (beta + drift)
     return out
 
 
-@fused
+@inlined
 def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floats) -> int:
     """Write bounds (A,), -inf for excluded arms, and the largest of each group; return the arm with the largest."""
     mu, sd, version = arms
@@ -105,7 +105,7 @@ def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floa
     return 0
 
 
-@fused
+@inlined
 def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
     """Move the rows with about the `k` largest bounds, all between two numbers, to the front; return their number."""
     n = len(rows)
@@ -166,7 +166,7 @@ def _compute(
     return best, slack
 
 
-@fused
+@inlined
 def _tighten(
     X: Floats, model: PlainModel, a: Floats, beta: float, arms: Bounded, growth: Floats, least: float, rows: Ints
 ) -> int:
