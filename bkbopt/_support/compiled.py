@@ -4,11 +4,18 @@ Importing numba takes a fraction of a second. A decorated function therefore imp
 call, together with the decorated functions that it calls: loops can stand beside the code that uses them.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeVar, cast
 
-__all__ = ["compiled", "fast", "fused", "inlined"]
+__all__ = ["compiled", "fast", "fused", "inlined", "noticed", "watched"]
+
+logger = logging.getLogger(__name__)
+
+#: What users are told while the first loops are compiled.
+NOTICE = "Compiling loops, which takes up to a minute, once; `bkbopt compile` does it beforehand."
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -24,7 +31,8 @@ class _Loop:
 
     def __init__(self, function: Callable[..., Any], fastmath: set[str], inline: bool = False) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._fastmath, self._inline = function, fastmath, "always" if inline else "never"
+        self._function, self._fastmath = function, fastmath
+        self._inline: Literal["always", "never"] = "always" if inline else "never"
         self._dispatcher: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -35,6 +43,7 @@ class _Loop:
         if self._dispatcher is None:
             import numba
 
+            _listen()
             names = self._function.__globals__
             for name in self._function.__code__.co_names:
                 called = names.get(name)
@@ -46,6 +55,58 @@ class _Loop:
                 self._function
             )
         return self._dispatcher
+
+
+#: What is called with the name of each loop before it is compiled; see `watched`.
+_watchers: list[Callable[[str], object]] = []
+
+
+@contextlib.contextmanager
+def watched(call: Callable[[str], object]) -> Iterator[None]:
+    """A block in which `call` gets the name of each loop that is compiled, before that: a run then stands still."""
+    _watchers.append(call)
+    try:
+        yield
+    finally:
+        _watchers.remove(call)
+
+
+@contextlib.contextmanager
+def noticed(tell: Callable[[str], object]) -> Iterator[None]:
+    """A block in which `tell` gets a notice for users when the first loop is compiled, if one is."""
+    told: list[str] = []
+
+    def once(name: str) -> None:
+        if not told:
+            told.append(name)
+            tell(NOTICE)
+
+    with watched(once):
+        yield
+
+
+@functools.cache
+def _listen() -> None:
+    """Have numba tell `_watchers` what it compiles, and log the first loop of the process."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, started: Any) -> None:
+            function = started.data["dispatcher"].py_func
+            if function.__module__.startswith("bkbopt."):
+                _log_once()
+                for call in [*_watchers]:
+                    call(f"{function.__module__}.{function.__qualname__}")
+
+        def on_end(self, ended: Any) -> None:
+            pass
+
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+
+
+@functools.cache
+def _log_once() -> None:
+    logger.info("%s", NOTICE)
 
 
 def compiled(function: F) -> F:

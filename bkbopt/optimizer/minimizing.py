@@ -9,11 +9,12 @@ import logging
 import queue
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
+from bkbopt._support.compiled import noticed
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
 from bkbopt.optimizer import Optimizer
@@ -242,15 +243,21 @@ class _Stop:
             self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
 
 
-def _bar(show: bool, total: int | None) -> Any:
+@contextlib.contextmanager
+def _bar(show: bool, total: int | None) -> Iterator[Any]:
     if not show:
-        return contextlib.nullcontext()
+        yield None
+        return
     # A notebook's own bar is made of ipywidgets; where they are not installed tqdm.auto warns of that.
     if importlib.util.find_spec("ipywidgets") is None:
         from tqdm import tqdm
     else:
         from tqdm.auto import tqdm
-    return tqdm(total=total, desc="bkbopt", unit="trial")
+    with (
+        tqdm(total=total, desc="bkbopt", unit="trial") as bar,
+        noticed(lambda notice: bar.write(f"bkbopt: {notice}", file=sys.stderr)),
+    ):
+        yield bar
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,15 @@
 """Compiled loops: each has floating-point flags of its own, whoever calls it first."""
 
 import ast
+import logging
 from pathlib import Path
 
+import pytest
+
 import bkbopt
-from bkbopt._support.compiled import compiled, fused
+from bkbopt._support import compiled as module
+from bkbopt._support.compiled import compiled, fused, noticed, watched
+from tests.fresh_loops import fresh_loop
 
 #: Its square is rounded by 2^-60, which a fused multiply-add keeps.
 X = 1.0 + 2.0**-30
@@ -53,3 +58,30 @@ def test_inlined_loops_are_called_by_loops_with_the_same_flags_only() -> None:
                 assert kinds[f.name] & {"fused", "inlined"}, f"{path}: {f.name} calls {called & inlined_here}"
                 seen += 1
     assert seen > 5
+
+
+def test_a_loop_is_named_before_it_is_compiled_and_not_when_it_is_called_again(tmp_path: Path) -> None:
+    twice, names = fresh_loop(tmp_path), list[str]()
+    with watched(names.append):
+        assert twice(1.0) == twice(1.0) == 2.0
+    assert names == ["bkbopt.fresh.twice"]
+    with watched(names.append):
+        fresh_loop(tmp_path)(1.0)  # from the cache on the disk
+    assert len(names) == 1
+
+
+def test_users_get_one_notice_for_all_loops_of_a_block(tmp_path: Path) -> None:
+    notices = list[str]()
+    with noticed(notices.append):
+        fresh_loop(tmp_path / "a")(1.0)
+        fresh_loop(tmp_path / "b")(1.0)
+    (notice,) = notices
+    assert "Compiling loops" in notice
+
+
+def test_the_first_loop_of_a_process_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    module._log_once.cache_clear()
+    with caplog.at_level(logging.INFO, "bkbopt"):
+        fresh_loop(tmp_path / "a")(1.0)
+        fresh_loop(tmp_path / "b")(1.0)
+    assert [r.levelname for r in caplog.records] == ["INFO"]

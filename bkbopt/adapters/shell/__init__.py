@@ -22,6 +22,8 @@
     bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME]
     bkbopt report STATE OUT.html         the run as a page for the browser, in one file
 
+    bkbopt compile                       compile all loops now, as when an image of a container is built
+
 `STATE` is the log of an optimizer, `Optimizer(space, storage=STATE)`: an SQLite file that any number of processes,
 including these commands, may read and write at the same time. `tell ID`, `fail`, `show`, `watch`, `export` and
 `recover` need no model and do not import torch, whose import takes most of the time of the other commands.

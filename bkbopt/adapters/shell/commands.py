@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from bkbopt import __version__
+from bkbopt._support.compiled import noticed
 from bkbopt.adapters.shell import log_commands, model_commands, space_file
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
@@ -27,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command with the arguments `argv`, by default those of the process, and return the exit status."""
     try:
         args = _understood(list(sys.argv[1:] if argv is None else argv))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _notices(args):
             warnings.showwarning = _warned
             for row in args.run(args):
                 sys.stdout.write(as_line(row) + "\n")
@@ -46,6 +47,19 @@ def main(argv: list[str] | None = None) -> int:
 def _warned(message: Warning | str, *_: object, **_more: object) -> None:
     """Print a warning on one line, without the line of code that has caused it."""
     sys.stderr.write(f"bkbopt: {' '.join(str(message).split())}\n")
+
+
+def _notices(args: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """A block in which somebody at a terminal is told that loops are compiled."""
+    if args.run is _compile or not sys.stderr.isatty():
+        return contextlib.nullcontext()
+
+    def tell(notice: str) -> None:
+        from tqdm import tqdm
+
+        tqdm.write(f"bkbopt: {notice}", file=sys.stderr)  # above the bar of `run`
+
+    return noticed(tell)
 
 
 def _failed(error: object, status: int) -> int:
@@ -111,6 +125,12 @@ def _run(args: argparse.Namespace) -> Iterator[Row]:
     from bkbopt.adapters.shell.run import run  # imported here, since no other command needs it
 
     return run(args)
+
+
+def _compile(args: argparse.Namespace) -> Iterator[Row]:
+    from bkbopt.adapters.shell.compiling import compile_all  # imported here, since it takes NumPy
+
+    return compile_all(args)
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
@@ -255,6 +275,10 @@ def _add_first(commands: _Commands) -> None:
     init.formatter_class = argparse.RawDescriptionHelpFormatter
     init.epilog = "".join((space_file.__doc__ or "").partition("A search space in TOML")[1:])
     init.add_argument("--force", action="store_true", help="replace a file that exists")
+
+    text = "compile all loops now, as in an image of a container, which would do it at each start"
+    compiling = commands.add("compile", _compile, text)
+    compiling.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def _add_asking(commands: _Commands) -> None:
