@@ -40,11 +40,11 @@ docs: $(STAMP) ## build the reference and the guides to out/docs; a warning or a
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
 test: $(STAMP) ## make check and make docs side by side, then the tests
 	$(MAKE) -j $(JOBS) check docs
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
 	$(MAKE) -j $(JOBS) check docs
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow or not slow" $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
 
 faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.fault_table $(ARGS)

@@ -13,6 +13,8 @@ import pytest
 import bkbopt
 from bkbopt import learners, optimizer
 
+#: One process for all: the fixtures start interpreters.
+pytestmark = pytest.mark.xdist_group("import")
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = ("botorch", "gest_api", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "river", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
