@@ -276,7 +276,7 @@ def _add_first(commands: _Commands) -> None:
     init.epilog = "".join((space_file.__doc__ or "").partition("A search space in TOML")[1:])
     init.add_argument("--force", action="store_true", help="replace a file that exists")
 
-    text = "compile all loops now, as in an image of a container, which would do it at each start"
+    text = "compile all loops now, when an image of a container is built for example; else the first runs do it"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")
 
