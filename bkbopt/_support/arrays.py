@@ -120,12 +120,15 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
 def without_mask(values: Any) -> Any:
     """`values`; a masked array with NaN, or None among other things than numbers, in place of what is masked.
 
-    `np.asarray` would return the numbers below the mask, which are no data.
+    `np.asarray` would return the numbers below the mask, which are no data; also for lists of masked arrays.
     """
+    if isinstance(values, list | tuple):
+        is_any = any(isinstance(part, np.ma.MaskedArray) for part in values)
+        return [without_mask(part) for part in values] if is_any else values
     if not np.ma.is_masked(values):
         return values
     numbers = values.dtype.kind in "iuf"
-    out = np.array(values, dtype=np.float64 if numbers else object)
+    out = np.array(np.ma.getdata(values), dtype=np.float64 if numbers else object)
     out[np.ma.getmaskarray(values)] = np.nan if numbers else None
     return out
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import DROPPED, UNKNOWN, as_points, as_values
+from bkbopt._support.arrays import DROPPED, UNKNOWN, as_points, as_values, without_mask
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
@@ -357,9 +357,14 @@ def _has_bool(given: Any) -> bool:
 
 
 def _plain(given: Any) -> Any:
-    """Tensors without gradients, and in lists whole numbers and fractions as doubles: arrays have no large ones."""
+    """Tensors without gradients, arrays without masks, whole numbers and fractions in lists as doubles.
+
+    Arrays have no large whole numbers, and an array of masked arrays has what is below the masks.
+    """
     if isinstance(given, list | tuple):
         return [_plain(part) for part in given]
+    if isinstance(given, np.ma.MaskedArray):
+        return without_mask(given)
     if isinstance(given, torch.Tensor):
         return given.detach()
     return as_float(given) if isinstance(given, Rational) and not isinstance(given, bool) else given

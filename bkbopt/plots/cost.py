@@ -103,8 +103,9 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
 
 def _running_median(t: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct t `(n,)`, and the medians `(n,)` of the times around each; those of one t count as one."""
-    at, numbers = np.unique(t, return_inverse=True)
-    each = np.array([np.median(ms[numbers == i]) for i in range(len(at))])
+    at, counts = np.unique(t, return_counts=True)
+    of_each = np.split(ms[np.argsort(t, kind="stable")], np.cumsum(counts)[:-1])
+    each = np.array([*map(np.median, of_each)])
     half = max(len(at) // PART, FEWEST)
     halves = [min(half, i, len(at) - 1 - i) for i in range(len(at))]  # as many on either side, also near the ends
     return at, np.array([np.median(each[i - half : i + half + 1]) for i, half in enumerate(halves)])

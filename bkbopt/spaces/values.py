@@ -74,11 +74,16 @@ def as_whole(value: Any) -> int | None:
 
 
 def as_python(value: Any) -> Any:
-    """Turn numpy's scalars, and arrays and tensors without dimensions, into Python's; anything else stays as it is."""
+    """Turn numpy's scalars, and arrays and tensors without dimensions, into Python's; anything else stays as it is.
+
+    A masked number becomes NaN: the number below the mask is no data.
+    """
     if isinstance(value, np.generic):
         is_plain = isinstance(value, (np.bool_, np.integer, np.floating, np.str_))
     else:
         is_plain = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+        if is_plain and np.ma.is_masked(value):
+            return math.nan
     return value.item() if is_plain else value
 
 

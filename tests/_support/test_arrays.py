@@ -98,6 +98,15 @@ def test_masked_numbers_are_missing_ones_and_an_empty_mask_changes_nothing() -> 
         as_points(np.ma.array(np.ones((4, 2)), mask=[[0, 0], [0, 0], [1, 0], [0, 1]]), 2)
 
 
+def test_numbers_below_masks_are_no_data_in_lists_of_masked_arrays_either() -> None:
+    row = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(ArgumentError, match=r"X: expected finite values, got \[1\.0, nan\] in row 1"):
+        as_points([[3.0, 4.0], row], 2)
+    with pytest.raises(ArgumentError, match="y: expected finite values, got nan at position 0"):
+        as_values([np.ma.masked, 1.0])
+    assert as_points([np.ma.array([1.0, 2.0])], 2).tolist() == [[1.0, 2.0]]
+
+
 def test_one_point_may_be_a_row_where_the_dimension_is_known() -> None:
     assert as_points([1.0, 2.0], 2).shape == (1, 2)
     assert as_values(3.0).tolist() == [3.0]

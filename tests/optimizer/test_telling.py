@@ -280,3 +280,28 @@ def test_whole_numbers_beyond_the_doubles_are_not_finite() -> None:
         opt.tell(ROWS[0], 10**400)
     assert opt.trials == []
     assert opt.tell(ROWS[0], 10**400, invalid="fail").state == "FAIL"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "value", [np.ma.masked, np.ma.array(1.0, mask=True), np.ma.array([1.0], mask=[True])], ids=["masked", "0-d", "1-d"]
+)
+def test_a_number_below_a_mask_is_not_told(value: Any) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["heat"], seed=0)
+    trial, before = opt.ask(), opt.trials
+    for told in (value, [value]):
+        with pytest.raises(ArgumentError, match="value: expected finite values, got nan"):
+            opt.tell([trial], told)
+    with pytest.raises(ArgumentError, match="value: expected finite values, got nan"):
+        opt.tell(trial, value)
+    with pytest.raises(ArgumentError, match=r"constraints\['heat'\]: expected finite values, got nan"):
+        opt.tell(trial, 1.0, constraints={"heat": value})
+    with pytest.raises(ArgumentError, match="parameter 'x' in row 0: expected a number"):
+        opt.tell({"x": value}, 1.0)
+    assert opt.trials == before
+    assert opt.tell(trial, value, invalid="fail").state == "FAIL"
+
+
+def test_one_masked_objective_of_two_is_not_told() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
+    with pytest.raises(ArgumentError, match=r"values?: expected finite values, got \[nan, 2\.0\]"):
+        opt.tell(opt.ask(), np.ma.array([1.0, 2.0], mask=[True, False]))
