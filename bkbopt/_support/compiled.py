@@ -123,7 +123,7 @@ def inlined(function: F) -> F:
     """As `fused`, in place of each call from another fused loop.
 
     A loop that is called from others is compiled by itself and once more with each of them, which takes up to a second
-    at the first run. So helpers with a single caller are inlined. With several callers this makes compiling slower.
+    at the first run. So helpers with one to three callers are inlined. Large ones make compiling slower when they are.
     """
     return cast(F, _Loop(function, {"contract"}, inline=True))
 

@@ -31,10 +31,7 @@ def compile_all(args: argparse.Namespace) -> Iterator[Row]:
         for name, run in bar:
             bar.set_description(name)
             run()
-    yield {
-        "compiled": len(names),
-        "seconds": round(time.monotonic() - began, 1),
-    }
+    yield {"compiled": len(names), "seconds": round(time.monotonic() - began, 1)}
 
 
 def _value(params: Mapping[str, Any]) -> float:
