@@ -367,7 +367,7 @@ def _plain(given: Any) -> Any:
         return without_mask(given)
     if isinstance(given, torch.Tensor):
         return given.detach()
-    return as_float(given) if isinstance(given, Rational) and not isinstance(given, bool) else given
+    return as_float(given) if isinstance(given, Rational) and is_real(given) else given
 
 
 def _with_nan(name: str, given: Any) -> Any:

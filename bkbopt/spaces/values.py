@@ -41,10 +41,10 @@ def shown(value: object) -> str:
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is a real number; a bool is none."""
+    """Whether a value is a real number; a bool is none, nor is a duration, which NumPy counts among the integers."""
     if type(value) is float or type(value) is int:  # the usual case, without the slow look at abstract classes
         return True
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 
 
 def with_hint(value: object, shown_as: str | None = None) -> str:

@@ -305,3 +305,11 @@ def test_one_masked_objective_of_two_is_not_told() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
     with pytest.raises(ArgumentError, match=r"values?: expected finite values, got \[nan, 2\.0\]"):
         opt.tell(opt.ask(), np.ma.array([1.0, 2.0], mask=[True, False]))
+
+
+def test_a_duration_of_numpy_is_no_number() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    with pytest.raises(ArgumentTypeError, match=r"value: expected real numbers, got list of dtype timedelta64"):
+        opt.tell(opt.ask(), np.timedelta64(3, "s"))
+    with pytest.raises(ArgumentTypeError, match="std: expected real numbers"):
+        opt.tell(opt.ask(), 1.0, std=np.timedelta64(3, "s"))
