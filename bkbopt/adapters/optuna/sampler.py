@@ -1,5 +1,6 @@
 """`BKBSampler`: an Optuna sampler for Bayesian optimisation over thousands of trials."""
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt._support.checks import check_count, check_flag
+from bkbopt._support.compiled import noticed
 from bkbopt._support.showing import shown_call
 from bkbopt.adapters.optuna.columns import held, key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
@@ -35,6 +37,7 @@ Found = TypeVar("Found", Recommendation, list[FrontPoint])
 
 #: A child of Optuna's logger, so that `optuna.logging.set_verbosity` applies to it.
 log = get_logger("optuna.samplers.bkbopt")
+say_once = functools.cache(log.info)
 
 #: Number of proposals, if other processes keep proposing the same points, and index of the last, quasi-random one.
 ATTEMPTS, LAST = 5, 4
@@ -174,14 +177,13 @@ class BKBSampler(BaseSampler):
         if space is None or len(fixed) == len(search_space):
             return {}
         start = time.perf_counter()
-        with self._lock:
+        with self._lock, noticed(say_once):
             followed = self._follow(study)
-            designer = followed.designer
-            if self._independent_sampler is not None and not designer.has_models:
+            if self._independent_sampler is not None and not followed.designer.has_models:
                 return {}
             for attempt in range(ATTEMPTS):
                 more: Any = {"attempt": attempt, "seed": self._entropy, "quasi_random": attempt == LAST}
-                suggestion = designer.suggest(number=trial.number, fixed=fixed, space=space, **more)[0]
+                suggestion = followed.designer.suggest(number=trial.number, fixed=fixed, space=space, **more)[0]
                 publish(study, trial, suggestion.point)
                 if not followed.meets(suggestion.point, space, trial.number, trials_of(study)):
                     break
