@@ -5,6 +5,7 @@ never mixed in.
 """
 
 import ast
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -71,8 +72,14 @@ def source_digest(without: Collection[str] = (), root: Path | None = None) -> st
         name = path.relative_to(root)
         if not any(name.is_relative_to(part) for part in without):
             digest.update(str(name).encode())
-            digest.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
+            digest.update(_code_of(path.read_text()))
     return digest.hexdigest()[:10]
+
+
+@functools.cache  # the programs of one process share it: to parse the package takes more than a second
+def _code_of(source: str) -> bytes:
+    """The code of a module, without comments, docstrings and layout."""
+    return ast.dump(_without_docstrings(ast.parse(source))).encode()
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -49,11 +49,11 @@ def _seconds(kind: type[OnlineLearner], X: Array, y: Array) -> float:
     return min(times[1:])
 
 
-def several() -> None:
-    """Print the tables of `--several`."""
+def several(n: int) -> None:
+    """Print the tables of `--several` for the first n rows."""
     from sklearn.datasets import load_digits
 
-    X, y = load_digits(return_X_y=True)
+    X, y = (part[:n] for part in load_digits(return_X_y=True))
     rows = []
     for kind in (bl.ProsNKONS, bl.FORKS, bl.NOGD, bl.FOGD, bl.BPAS):
         two, ten = _seconds(kind, X, y > 4), _seconds(kind, X, y)

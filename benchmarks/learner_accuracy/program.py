@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             lengthscales("Numbers, 100 R^2, mean over the streams", numbers, OF_NUMBERS)
             return
         if options.several:
-            several()
+            several(rows)
             return
         how = "with the papers' parameters" if options.paper else "by default"
         own, others = (

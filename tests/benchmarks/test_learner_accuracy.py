@@ -26,7 +26,7 @@ def test_program_prints_both_tables(
     for task, labels in (("CLASSES", True), ("NUMBERS", False)):
         waves = {"waves": lambda _, rows, labels=labels: sets.synthetic(rows, labels=labels)}
         monkeypatch.setattr(program, task, waves)
-    program.main(["--rows", "60"])
+    program.main(["--rows", "20"])
     out = capsys.readouterr().out
     assert "Labels, % right, by default" in out
     assert "Numbers, 100 R^2, by default" in out
@@ -71,7 +71,7 @@ def test_streams_of_river_are_there_in_their_order() -> None:
 def test_tables_behind_the_defaults_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     streams = [sets.synthetic(60, labels=True)]
     defaults.lengthscales("By lengthscale", streams, (KOGD,))
-    defaults.several()
+    defaults.several(150)
     out = capsys.readouterr().out
     assert "KOGD" in out
     assert "FOGD" in out

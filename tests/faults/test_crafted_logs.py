@@ -40,12 +40,12 @@ def log(path: Path, n: int = 3, **options: Any) -> bo.Optimizer:
 
 
 #: Enough for every injection with the seed below; `make faults` and the slow test take thousands.
-SLICE = 45
+SLICE = 20
 
 
 def test_a_slice_of_the_crafted_logs_is_refused_or_works(tmp_path: Path) -> None:
     originals(tmp_path / "originals", FAST)
-    found = list(findings(SLICE, 147, folder=tmp_path / "originals"))
+    found = list(findings(SLICE, 1740, folder=tmp_path / "originals"))
     assert [one for one in found if one.outcome not in GOOD] == []
     assert len(found) == SLICE
     assert {one.injected for one in found} == INJECTIONS.keys()

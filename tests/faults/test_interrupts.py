@@ -23,7 +23,7 @@ FAST = (
     "pool, set_pool",
     "written by others, ask",
 )
-LINES = 3
+LINES = 2
 BOX = {"x": (0.0, 1.0)}
 
 

@@ -47,20 +47,23 @@ def sd_far_away(opt: bo.Optimizer) -> float:
     return float(opt.predict(FAR)[1][0])
 
 
-PLAIN = optimized(KINDS["plain"], 0)
+@pytest.fixture(scope="module")
+def unscaled() -> bo.Optimizer:
+    """The search that others are compared with."""
+    return optimized(KINDS["plain"], 0)
 
 
 # -- an affine change of the objective ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("factor", slow_but(FACTORS[1:], FACTORS))  # a study below takes the other one
-def test_a_power_of_two_as_unit_changes_nothing_to_the_last_bit(factor: float) -> None:
+def test_a_power_of_two_as_unit_changes_nothing_to_the_last_bit(unscaled: bo.Optimizer, factor: float) -> None:
     opt = optimized(scaled(0.0, factor), 0)
-    assert asked(opt) == asked(PLAIN)
-    ours, theirs = opt.recommend(), PLAIN.recommend()
+    assert asked(opt) == asked(unscaled)
+    ours, theirs = opt.recommend(), unscaled.recommend()
     assert ours.params == theirs.params
     assert (ours.mean, ours.std) == (factor * theirs.mean, factor * theirs.std)
-    assert opt.regret_certificate().bound == factor * PLAIN.regret_certificate().bound
+    assert opt.regret_certificate().bound == factor * unscaled.regret_certificate().bound
 
 
 def test_a_power_of_two_as_unit_changes_nothing_in_a_study() -> None:
@@ -83,23 +86,25 @@ def test_the_units_of_a_constraint_and_of_known_noise_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("unit", slow_but([LARGEST / 5.0], [1e300, 1e-300, LARGEST / 5.0]))
-def test_other_units_change_rounding_only(unit: float) -> None:
+def test_other_units_change_rounding_only(unscaled: bo.Optimizer, unit: float) -> None:
     opt = optimized(scaled(0.0, unit), 0)
     # Gradient searches over the square stop at slightly different points, which later trials differ by in turn.
-    ours, theirs = (np.array([list(params.values()) for params in asked(o)]) for o in (opt, PLAIN))
+    ours, theirs = (np.array([list(params.values()) for params in asked(o)]) for o in (opt, unscaled))
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-3)
-    assert sd_far_away(opt) / unit == pytest.approx(sd_far_away(PLAIN), rel=1e-3)
+    assert sd_far_away(opt) / unit == pytest.approx(sd_far_away(unscaled), rel=1e-3)
 
 
 @pytest.mark.parametrize("offset", slow_but([1e12], [1e12, -1e12]))
-def test_an_offset_of_a_trillion_leaves_the_search_as_it_was(offset: float) -> None:
+def test_an_offset_of_a_trillion_leaves_the_search_as_it_was(unscaled: bo.Optimizer, offset: float) -> None:
     opt = optimized(scaled(offset, 1.0), 0)
     # Values are rounded to 1.2e-4, and a basin's bottom is flat: sqrt(1.2e-4 / 4) = 0.005 in x.
-    assert regret(opt.recommend().params) < regret(PLAIN.recommend().params) + 0.005
-    assert opt.recommend().mean - offset == pytest.approx(PLAIN.recommend().mean, abs=0.005)
+    assert regret(opt.recommend().params) < regret(unscaled.recommend().params) + 0.005
+    assert opt.recommend().mean - offset == pytest.approx(unscaled.recommend().mean, abs=0.005)
     # Rounding is noise of 1e-4, where the plain objective has next to none; kernels are fitted as closely as that.
-    assert sd_far_away(opt) == pytest.approx(sd_far_away(PLAIN), rel=0.02)
-    assert opt.regret_certificate().confidence_gap == pytest.approx(PLAIN.regret_certificate().confidence_gap, rel=0.1)
+    assert sd_far_away(opt) == pytest.approx(sd_far_away(unscaled), rel=0.02)
+    assert opt.regret_certificate().confidence_gap == pytest.approx(
+        unscaled.regret_certificate().confidence_gap, rel=0.1
+    )
 
 
 @pytest.mark.parametrize("offset", slow_but([-1e15], [1e15, -1e15]))
