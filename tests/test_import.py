@@ -54,64 +54,88 @@ def run_python(code: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def printed() -> list[str]:
-    """What importing the optimizer prints, and on the last three lines the file, and the modules there are then.
+def lines() -> list[str]:
+    """What a fresh interpreter prints that uses the package's names in one way after the other, and last what it found.
 
-    The modules of the package are followed by those of its learners.
+    Found are the file, the modules there are after the use of the optimizer and after that of the learners, and names.
     """
-    return run_python("""
-import sys, json
-import bkbopt
-bkbopt.Optimizer
-of_the_package = sorted(sys.modules)
-from bkbopt.learners import *
-print(bkbopt.__file__)
-print(json.dumps(of_the_package))
-print(json.dumps(sorted(sys.modules)))
+    named = pickle.dumps(NAMED)
+    return run_python(f"""
+import sys, json, pickle
+import bkbopt as bo
+missing = sorted(set(bo.__all__) - set(dir(bo)))
+bo.Optimizer
+found = dict(missing=missing, file=bo.__file__, of_the_optimizer=sorted(sys.modules))
+exec("from bkbopt.learners import *", {{}})
+found["of_the_learners"] = sorted(sys.modules)
+found["n"] = len(pickle.loads({named!r}))
+modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
+modules += [bo.surrogates, bo.search.criteria.acquisition, bo.search.trials.reports]
+found["modules"] = [module.__name__ for module in modules]
+found["plots"] = hasattr(bo, "plots")
+from bkbopt import *
+found["unstarred"] = sorted(set(bo.__all__) - set(globals()))
+print(json.dumps(found))
 """)
 
 
 @pytest.fixture(scope="module")
-def refused() -> dict[str, str]:
-    """The errors, by what was tried, of an interpreter in which the optional packages cannot be imported."""
+def used(lines: list[str]) -> dict[str, Any]:
+    """What that interpreter found."""
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+@pytest.fixture(scope="module")
+def without_optional() -> dict[str, str]:
+    """The errors, by what was tried, of an interpreter in which the optional packages cannot be imported.
+
+    Under "several" is what it prints of several objectives: the number of best trials, and whether there are a
+    hypervolume and a recommended front.
+    """
     # None in sys.modules makes every import of that name fail, as if it were not installed.
     (line,) = run_python(f"""
 import sys, json
 sys.modules.update(dict.fromkeys({OPTIONAL!r}))
 import bkbopt as bo
+opt = bo.Optimizer({{"x": (0.0, 1.0)}}, directions=["minimize", "maximize"], n_startup_trials=4, seed=0)
+for _ in range(5):
+    trial = opt.ask()
+    opt.tell(trial, [trial.params["x"], trial.params["x"] ** 0.5])
+several = f"{{len(opt.best_trials)}} {{opt.hypervolume([1.0, 0.0]) > 0.0}} {{len(opt.recommend_front()) > 0}}"
 tried = {{
     "botorch": lambda: __import__("bkbopt.adapters.botorch"),
     "gest": lambda: __import__("bkbopt.adapters.gest"),
     "optuna": lambda: __import__("bkbopt.adapters.optuna"),
 }}
-errors = {{}}
+found = dict(several=several)
 for name, attempt in tried.items():
     try:
         attempt()
     except ImportError as error:
-        errors[name] = f"{{type(error).__name__}} {{error}}"
-print(json.dumps(errors))
+        found[name] = f"{{type(error).__name__}} {{error}}"
+print(json.dumps(found))
 """)
-    errors: dict[str, str] = json.loads(line)
-    return errors
+    found: dict[str, str] = json.loads(line)
+    return found
 
 
-def test_import_prints_nothing(printed: list[str]) -> None:
-    assert printed[:-3] == []
+def test_import_prints_nothing(lines: list[str]) -> None:
+    assert lines[:-1] == []
 
 
-def test_import_finds_this_package(printed: list[str]) -> None:
+def test_import_finds_this_package(used: dict[str, Any]) -> None:
     # A folder without __init__.py would import too, as an empty namespace, and pass every other test here.
-    assert printed[-3] == str(ROOT / "bkbopt" / "__init__.py")
+    assert used["file"] == str(ROOT / "bkbopt" / "__init__.py")
 
 
-def test_the_optimizer_pulls_in_no_optional_or_slow_package(printed: list[str]) -> None:
-    assert sorted(set(json.loads(printed[-2])) & set(NOT_AT_IMPORT)) == []
+def test_the_optimizer_pulls_in_no_optional_or_slow_package(used: dict[str, Any]) -> None:
+    assert sorted(set(used["of_the_optimizer"]) & set(NOT_AT_IMPORT)) == []
 
 
-def test_the_optimizer_leaves_the_learners_alone(printed: list[str]) -> None:
-    assert [m for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners")] == []
-    assert "numba" not in json.loads(printed[-2])
+def test_the_optimizer_leaves_the_learners_alone(used: dict[str, Any]) -> None:
+    assert [m for m in used["of_the_optimizer"] if m.startswith("bkbopt.learners")] == []
+    assert "numba" not in used["of_the_optimizer"]
 
 
 def test_modules_of_the_log_import_no_numerical_package() -> None:
@@ -128,27 +152,6 @@ def test_every_public_name_resolves_and_is_listed() -> None:
     assert set(bkbopt.__all__) <= set(dir(bkbopt))
     assert "Optimizer" in dir(optimizer)
     assert bkbopt.Optimizer is optimizer.Optimizer
-
-
-@pytest.fixture(scope="module")
-def used() -> dict[str, Any]:
-    """What a fresh interpreter finds that uses the package's names in one way after the other."""
-    named = pickle.dumps(NAMED)
-    (line,) = run_python(f"""
-import json, pickle
-import bkbopt as bo
-missing = sorted(set(bo.__all__) - set(dir(bo)))
-pickled = pickle.loads({named!r})
-modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
-modules += [bo.surrogates, bo.search.criteria.acquisition, bo.search.trials.reports]
-plots = hasattr(bo, "plots")
-from bkbopt import *
-unstarred = sorted(set(bo.__all__) - set(globals()))
-found = dict(missing=missing, n=len(pickled), modules=[m.__name__ for m in modules], plots=plots, unstarred=unstarred)
-print(json.dumps(found))
-""")
-    found: dict[str, Any] = json.loads(line)
-    return found
 
 
 def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_statement(used: dict[str, Any]) -> None:
@@ -184,13 +187,15 @@ def test_every_learner_is_known_by_its_name_and_listed() -> None:
         learners.Perceptron  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_learners_import_no_compiler_before_they_learn(printed: list[str]) -> None:
-    assert sorted(set(json.loads(printed[-1])) & {"numba", *NOT_AT_IMPORT}) == []
+def test_learners_import_no_compiler_before_they_learn(used: dict[str, Any]) -> None:
+    assert sorted(set(used["of_the_learners"]) & {"numba", *NOT_AT_IMPORT}) == []
 
 
 @pytest.mark.parametrize(("name", "package"), [("botorch", "botorch"), ("gest", "gest_api"), ("optuna", "optuna")])
-def test_an_adapter_without_its_library_names_the_extra(name: str, package: str, refused: dict[str, str]) -> None:
-    assert refused[name] == (
+def test_an_adapter_without_its_library_names_the_extra(
+    name: str, package: str, without_optional: dict[str, str]
+) -> None:
+    assert without_optional[name] == (
         f"MissingPackageError {package}: this call needs the package, which is not installed; "
         f'run pip install "bkbopt[{name}]", or in a checkout pip install ".[{name}]".'
     )
@@ -205,15 +210,5 @@ print(json.dumps([name for name in {OPTIONAL!r} if name in sys.modules]))
     assert json.loads(line) == []
 
 
-def test_several_objectives_need_no_optional_package() -> None:
-    (line,) = run_python(f"""
-import sys
-sys.modules.update(dict.fromkeys({OPTIONAL!r}))
-import bkbopt as bo
-opt = bo.Optimizer({{"x": (0.0, 1.0)}}, directions=["minimize", "maximize"], n_startup_trials=3, seed=0)
-for _ in range(5):
-    trial = opt.ask()
-    opt.tell(trial, [trial.params["x"], trial.params["x"] ** 0.5])
-print(len(opt.best_trials), opt.hypervolume([1.0, 0.0]) > 0.0, len(opt.recommend_front()) > 0)
-""")
-    assert line.split() == ["5", "True", "True"]
+def test_several_objectives_need_no_optional_package(without_optional: dict[str, str]) -> None:
+    assert without_optional["several"].split() == ["5", "True", "True"]

@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SMOKE = """
 import bkbopt as bo
 assert bo.__file__.startswith({target!r}), bo.__file__
-opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2, {{"x": (0.0, 1.0)}}, n_trials=12, storage="runs.db", seed=0)
-assert len(bo.Optimizer.open("runs.db").trials) == 12
+options = dict(n_startup_trials=4, storage="runs.db", seed=0)
+opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2, {{"x": (0.0, 1.0)}}, n_trials=5, **options)
+assert len(bo.Optimizer.open("runs.db").trials) == 5
+assert opt.diagnostics[-1].n_inducing is not None
 from bkbopt.adapters.shell import main
 raise SystemExit(main(["best", "runs.db"]))
 """
