@@ -181,7 +181,7 @@ def test_observed_values_and_points_come_in_the_order_in_which_they_were_told() 
 
 @pytest.mark.parametrize(("space", "f"), [(BOX, bowl), (MIXED, mixed), (POOL, rows)])
 def test_same_seed_same_asks(space: Any, f: Any) -> None:
-    a, b, other = (run(optimizer(space, seed=s), 10, f, noise=0.1) for s in (3, 3, 4))
+    a, b, other = (run(optimizer(space, seed=s), 8, f, noise=0.1) for s in (3, 3, 4))
     assert a == b
     assert a != other
 
@@ -207,17 +207,19 @@ def test_the_global_generators_are_left_alone() -> None:
         *(pytest.param(name, problem, marks=pytest.mark.slow) for name in SURROGATES for problem in PROBLEMS[:2]),
     ],
 )
+@pytest.mark.usefixtures("few_draws")
 def test_directions_mirror_each_other(surrogate: str, problem: tuple[Any, Any]) -> None:
     space, f = problem
     down = optimizer(space, surrogate=SURROGATES[surrogate](), direction="minimize")
     up = optimizer(space, surrogate=SURROGATES[surrogate](), direction="maximize")
-    assert run(down, 12, f) == run(up, 12, lambda p: -f(p))
+    assert run(down, 10, f) == run(up, 10, lambda p: -f(p))
     a, b = down.recommend(), up.recommend()
     assert (a.params, a.mean, a.std) == (b.params, -b.mean, b.std)
     assert down.best_trial.value == -up.best_trial.value
     assert down.regret_certificate().bound == up.regret_certificate().bound
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_caller_keeps_threads_gradient_mode_and_quiet() -> None:
     out = io.StringIO()
     before = torch.get_num_threads(), torch.is_grad_enabled()
@@ -253,6 +255,7 @@ def read_everything(opt: bo.Optimizer) -> None:
         *(pytest.param(name, problem, marks=pytest.mark.slow) for name in SURROGATES for problem in PROBLEMS),
     ],
 )
+@pytest.mark.usefixtures("few_draws")
 def test_reading_never_changes_the_asks_to_come(surrogate: str, problem: tuple[Any, Any]) -> None:
     space, f = problem
     quiet, read = (optimizer(space, surrogate=SURROGATES[surrogate](), n_startup_trials=3) for _ in range(2))

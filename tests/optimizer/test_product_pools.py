@@ -73,17 +73,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", slow_but(["no row twice", "thompson", "feasible"], OPTIONS))
+@pytest.mark.usefixtures("few_draws")
 def test_a_small_product_is_asked_as_its_rows_in_a_list(name: str) -> None:
     mine, other = pair(**OPTIONS[name])
-    for _ in range(12):
+    for _ in range(9):
         trials = mine.ask(), other.ask()
         assert trials[0].index == trials[1].index
         assert dict(trials[1].params).items() <= dict(trials[0].params).items()
         for opt, trial in zip((mine, other), trials, strict=True):
             opt.tell(trial, value(trial.index))
-    batches = [[t.index for t in opt.ask(12)] for opt in (mine, other)]
+    batches = [[t.index for t in opt.ask(8)] for opt in (mine, other)]
     assert batches[0] == batches[1]
-    held = [[t.index for t in opt.ask(5, fixed={"T": 20, "solvent.class": "y"})] for opt in (mine, other)]
+    held = [[t.index for t in opt.ask(3, fixed={"T": 20, "solvent.class": "y"})] for opt in (mine, other)]
     assert held[0] == held[1]
     assert mine.recommend().index == other.recommend().index
     assert mine.regret_certificate().bound == other.regret_certificate().bound
@@ -107,6 +108,7 @@ def test_values_are_told_by_trial_row_labels_or_parameters() -> None:
     assert mine.predict({"solvent": "d", "ligand": 6, "T": 60})[0][0] == pytest.approx(3.0, abs=0.5)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_large_product_is_searched_without_a_list() -> None:
     opt = large()
     trials = run(opt, 25)
@@ -192,7 +194,7 @@ def test_a_log_holds_the_parts_and_goes_on_as_without_a_break(parts: Any, tmp_pa
     other = bo.Optimizer(pool, seed=3, n_startup_trials=4)
     for t in other.ask(8):
         other.tell(t, t.params["ligand.u"] - t.params["solvent.polarity"])
-    expected = [(t.index, t.params) for t in other.ask(4)]
+    expected = [(t.index, t.params) for t in other.ask(2)]
     for other in (
         bo.Optimizer.load(tmp_path / "b.db"),
         bo.Optimizer.load(tmp_path / "b.db", pool=pool),
@@ -200,7 +202,7 @@ def test_a_log_holds_the_parts_and_goes_on_as_without_a_break(parts: Any, tmp_pa
     ):
         assert [t.params for t in other.trials] == [t.params for t in mine.trials]
         assert [t.index for t in other.trials] == [t.index for t in mine.trials]
-        assert [(t.index, t.params) for t in other.ask(4)] == expected
+        assert [(t.index, t.params) for t in other.ask(2)] == expected
     again = bo.Optimizer(bo.Pool.product(parts), seed=3, n_startup_trials=4, storage=tmp_path / "a.db")
     assert len(again.trials) == 8
 
