@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def xy(params: Any) -> tuple[float, float]:
     return params["x"], params["y"]
 
 
+@cache
+def asked_of_the_box() -> list[tuple[float, ...]]:
+    return asked(BOX, xy)
+
+
+@cache
+def asked_of_the_grid() -> list[tuple[float, ...]]:
+    whole = {"x": bo.Int(0, 12), "y": bo.Int(0, 4)}
+    return asked(whole, lambda p: (p["x"] / 4 - 1, p["y"] / 4))
+
+
 @pytest.mark.parametrize(
     ("space", "read"),
     [
@@ -47,7 +59,7 @@ def xy(params: Any) -> tuple[float, float]:
     ids=["another unit", "other names", "a list", "parameters with one value", "a condition that always holds"],
 )
 def test_statements_of_a_box(space: Any, read: Callable[[Any], tuple[float, ...]]) -> None:
-    assert asked(space, read) == asked(BOX, xy)
+    assert asked(space, read) == asked_of_the_box()
 
 
 @pytest.mark.parametrize(
@@ -60,11 +72,27 @@ def test_statements_of_a_box(space: Any, read: Callable[[Any], tuple[float, ...]
     ids=["steps of floats", "ordered values", "steps of whole numbers"],
 )
 def test_statements_of_a_grid(space: Any, read: Callable[[Any], tuple[float, ...]]) -> None:
-    whole = {"x": bo.Int(0, 12), "y": bo.Int(0, 4)}
-    assert asked(space, read) == asked(whole, lambda p: (p["x"] / 4 - 1, p["y"] / 4))
+    assert asked(space, read) == asked_of_the_grid()
 
 
 ROWS = np.random.default_rng(7).random((60, 2)) * [3.0, 1.0] - [1.0, 0.0]
+
+
+def labels(frame: pd.DataFrame) -> list[int]:
+    """The rows that are asked for, as in `ROWS`, after past data of ten others."""
+    frame = frame.assign(name=[f"m{i}" for i in frame.index])
+    opt, asked = bo.Optimizer(bo.Pool(frame, id_column="name"), seed=3, n_startup_trials=5), []
+    opt.tell_rows([f"m{i}" for i in range(0, 60, 6)], [value(*ROWS[i], i) for i in range(0, 60, 6)])
+    for i in range(10):
+        trial = opt.ask()
+        asked.append(int(str(trial.label)[1:]))
+        opt.tell(trial, value(*ROWS[asked[-1]], i))
+    return asked
+
+
+@cache
+def labels_of_the_rows() -> list[int]:
+    return labels(pd.DataFrame(ROWS, columns=["x", "y"]))
 
 
 @pytest.mark.parametrize(
@@ -78,17 +106,7 @@ ROWS = np.random.default_rng(7).random((60, 2)) * [3.0, 1.0] - [1.0, 0.0]
     ids=["columns in another order", "columns mirrored", "rows in another order", "other units"],
 )
 def test_statements_of_a_pool_after_past_data(table: pd.DataFrame) -> None:
-    def labels(frame: pd.DataFrame) -> list[int]:
-        frame = frame.assign(name=[f"m{i}" for i in frame.index])
-        opt, asked = bo.Optimizer(bo.Pool(frame, id_column="name"), seed=3, n_startup_trials=5), []
-        opt.tell_rows([f"m{i}" for i in range(0, 60, 6)], [value(*ROWS[i], i) for i in range(0, 60, 6)])
-        for i in range(10):
-            trial = opt.ask()
-            asked.append(int(str(trial.label)[1:]))
-            opt.tell(trial, value(*ROWS[asked[-1]], i))
-        return asked
-
-    assert labels(table) == labels(pd.DataFrame(ROWS, columns=["x", "y"]))
+    assert labels(table) == labels_of_the_rows()
 
 
 def test_a_parameter_that_came_later_with_its_past_value_is_one_that_was_always_there() -> None:
