@@ -179,13 +179,15 @@ def test_safe_confidence_covers_functions_of_the_space(runs: int) -> None:
     assert missed == {"safe": 0, "running": 0}
 
 
-def test_confidence_of_the_exact_gp_covers_draws_of_its_prior() -> None:
-    # Srinivas' schedule is Bayesian: f is drawn from the prior, and all arms are covered at all steps.
+@pytest.mark.parametrize("runs", slow_but({20}, [20, 60]))
+def test_confidence_of_the_exact_gp_covers_draws_of_its_prior(runs: int) -> None:
+    # Srinivas' schedule is Bayesian: f is drawn from the prior, and all arms are covered at all steps. With probability
+    # 1 - delta at least; the largest deviation in 60 runs is 0.91 of the width, in the first 20 it is 0.73.
     kernel, lam = rbf(1, 0.15), 0.04
     grid = torch.linspace(0.0, 1.0, 50, dtype=torch.float64)[:, None]
     e, U = np.linalg.eigh(gram(kernel, grid).numpy())
     missed = 0
-    for seed in range(60):
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
         f = torch.as_tensor(U @ (np.sqrt(np.maximum(e, 0.0)) * rng.standard_normal(50)))
         gp, covered = ExactGP(kernel, lam), True
@@ -193,10 +195,10 @@ def test_confidence_of_the_exact_gp_covers_draws_of_its_prior() -> None:
             i = int(rng.integers(50))
             gp.observe(grid[i : i + 1], float(f[i]) + 0.2 * rng.standard_normal())
             posterior = gp.posterior(grid)
-            beta = Srinivas(0.1)(ScheduleContext(t, 1, 50, lam, 1.0, gp.effective_dimension()))
+            beta = Srinivas(0.1)(ScheduleContext(t, 1, 50, lam, 1.0, effective_dimension=0.0))  # which it does not use
             covered &= bool(((f - posterior.mean).abs() <= beta * posterior.stddev + 1e-9).all())
         missed += not covered
-    assert missed <= 6
+    assert missed == 0
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
