@@ -13,7 +13,16 @@ from tests.optimizer.bad_calls import INF, OK, SPACE
 from tests.sweeps import sweep
 
 
-@pytest.mark.parametrize(("unit", "surrogate"), sweep([1e300, 1e-300, 1.7e308, 1e-310], ["bkb", "exact"]))
+@pytest.mark.parametrize(
+    ("unit", "surrogate"),
+    [
+        (1.7e308, "bkb"),
+        (1e-310, "exact"),
+        *(pytest.param(unit, "bkb", marks=pytest.mark.slow) for unit in (1e300, 1e-300, 1e-310)),
+        *(pytest.param(unit, "exact", marks=pytest.mark.slow) for unit in (1e300, 1e-300, 1.7e308)),
+    ],
+)
+@pytest.mark.usefixtures("few_draws")
 def test_extreme_units_are_survived(unit: float, surrogate: str) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, n_startup_trials=4, surrogate=surrogate)
     for _ in range(12):
@@ -36,7 +45,15 @@ def test_constant_values_are_survived(value: float, acquisition: str) -> None:
     assert len({tuple(t.params.values()) for t in opt.trials}) == 8
 
 
-@pytest.mark.parametrize(("surrogate", "outlier"), sweep(["bkb", "exact"], [1e9, -1e9, 1e300, -1e300]))
+@pytest.mark.parametrize(
+    ("surrogate", "outlier"),
+    [
+        ("bkb", 1e300),
+        ("exact", -1e300),
+        *(pytest.param("bkb", outlier, marks=pytest.mark.slow) for outlier in (1e9, -1e9, -1e300)),
+        *(pytest.param("exact", outlier, marks=pytest.mark.slow) for outlier in (1e9, -1e9, 1e300)),
+    ],
+)
 def test_an_outlier_is_survived_when_it_comes_and_later(surrogate: str, outlier: float) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, n_startup_trials=4, surrogate=surrogate)
     for i in range(16):

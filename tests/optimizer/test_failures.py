@@ -126,7 +126,7 @@ def test_discrete_crashes_cost_one_trial_each_at_most() -> None:
 
 def test_branch_that_has_nothing_left_gives_way_to_the_others() -> None:
     opt = bo.Optimizer({"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "a"})}, seed=0, n_startup_trials=4)
-    run(opt, 20, lambda p: p["x"], lambda p: p["kind"] == "b")
+    run(opt, 12, lambda p: p["x"], lambda p: p["kind"] == "b")
     assert sum(t.params["kind"] == "b" for t in opt.trials) == 1
 
 

@@ -115,7 +115,7 @@ def test_residuals_need_a_value_and_change_nothing() -> None:
     assert dict(read.ask().params) == dict(left.ask().params)
 
 
-@pytest.mark.parametrize("seed", slow_but([0, 1], range(12)))
+@pytest.mark.parametrize("seed", slow_but([0], range(12)))
 @pytest.mark.parametrize(("f", "noise"), [(bump, 0.5), (steep, 0.5)])
 def test_a_value_that_is_wrong_by_ten_deviations_comes_first(f: Any, noise: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

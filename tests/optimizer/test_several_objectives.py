@@ -169,7 +169,7 @@ def heat(p: Any) -> dict[str, float]:
 
 def test_constrained_optimum_is_found_and_recommended() -> None:
     opt = bo.Optimizer(BOX, constraints=["heat"], seed=0, n_startup_trials=8)
-    run(opt, 30, bowl, heat)
+    run(opt, 24, bowl, heat)
     assert opt.best_trial.is_feasible
     assert opt.best_trial.value == pytest.approx(0.18, abs=0.02)
     choice = opt.recommend()

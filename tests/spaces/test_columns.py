@@ -13,6 +13,7 @@ from bkbopt.optimizer import log_schema
 from bkbopt.spaces.columns import SAMPLE, Tails, sampled_rows
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.stored import encoded_pool
+from tests.sweeps import slow_but
 
 TAILS = Tails(middle=3.0, half=2.0)
 #: A column with long tails, one with a missing value coded as -9999, and two without tails.
@@ -172,7 +173,7 @@ def test_logs_without_tails_are_read_as_they_were_made(tmp_path: Path) -> None:
 # -- and in a search ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_but({0}, range(3)))
 def test_a_search_is_not_misled_by_codes_of_missing_values(seed: int) -> None:
     X = np.random.default_rng(seed).random((1000, 3))
     f = -((X - 0.6) ** 2).sum(1)
