@@ -328,6 +328,7 @@ def check_recommended(opt: bo.Optimizer) -> dict[str, Any]:
     return dict(best.params)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_recommended_point_of_the_past_has_the_values_that_are_assumed() -> None:
     opt = line()
     x = opt.recommend().params["x"]
@@ -392,6 +393,7 @@ def test_a_front_of_the_past_is_completed() -> None:
     )
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_recommended_point_of_the_past_has_the_mean_without_the_parameters_that_were_removed() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0)
     points = [{"x": i / 4, "z": j / 4} for i in range(5) for j in range(5)]

@@ -16,7 +16,7 @@ from tests.optimizer.spaces_to_ask import BOX, bowl, optimizer
 
 
 def test_many_threads_ask_and_tell_without_losing_a_trial() -> None:
-    opt = optimizer()
+    opt = optimizer({"x": bo.Float(0.0, 1.0, step=0.02), "y": bo.Float(-2.0, 2.0, step=0.1)})
     seen: list[int] = []
     errors: list[BaseException] = []
 
@@ -24,7 +24,7 @@ def test_many_threads_ask_and_tell_without_losing_a_trial() -> None:
         try:
             for i in range(3):
                 if (name + i) % 4 == 3:
-                    opt.enqueue({"x": (name + i) / 100})
+                    opt.enqueue({"x": (name + i) / 50})
                 for trial in opt.ask(2):
                     seen.append(trial.id)
                     if (trial.id + name) % 5:
@@ -199,7 +199,7 @@ def of_arrays(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
 )
 def test_acquisition_of_the_users_is_maximised_as_the_named_one_is(space: Any, acquisition: Any) -> None:
     named, own = (optimizer(space, acquisition=a, beta=2.0, perturbations=False) for a in ("ucb", acquisition))
-    for _ in range(9):
+    for _ in range(8):
         a, b = named.ask(), own.ask()
         values = [v for v in a.params.values() if isinstance(v, (int, float))]
         # Two searches of one function: those of boxes end within rounding of one optimum.
