@@ -74,7 +74,7 @@ def test_gpytorch_kernel_is_given_again_and_keeps_what_was_fitted(fit: bool, res
         return bo.BKB(kernel, noise=None if fit else 0.1, resample=resample)
 
     opt = bo.Optimizer(POOL, seed=1, n_startup_trials=4, surrogate=surrogate(), fit=fit)
-    advance(opt, 9)
+    advance(opt, 7)
     opt.save(tmp_path / "s")
     with pytest.raises(ArgumentError, match="surrogate"):
         bo.Optimizer.load(tmp_path / "s")
