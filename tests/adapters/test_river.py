@@ -1,5 +1,7 @@
 """Learners in river: its own checks, pipelines, metrics and data sets."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -12,28 +14,39 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing, s
 from bkbopt.adapters.river import RiverClassifier, RiverRegressor
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, PKAWV, KernelAWV, OnlineLearner, ProsNKONS
-from tests.sweeps import slow_but
 
 CLASSIFIERS = [BPAS(), FOGD(), KOGD(loss="logistic"), KONS(), FORKS(), ProsNKONS()]
 REGRESSORS = [KOGD(loss="squared"), FOGD(loss="squared"), KernelAWV(), PKAWV()]
-#: Each takes half a minute: what the checks look at is the wrapper.
-FAST = {"KOGD"}
+#: What the checks look at is the wrapper: one learner and a quarter of the rows are enough to see a fault of it.
+FAST = "KOGD"
 
 
 def named(learners: list[OnlineLearner]) -> list[Any]:
-    fast = [one for one in learners if type(one).__name__ in FAST]
-    return [pytest.param(*p.values, marks=p.marks, id=type(p.values[0]).__name__) for p in slow_but(fast, learners)]
+    fast = [pytest.param(one, 4, id=FAST) for one in learners if type(one).__name__ == FAST]
+    return fast + [
+        pytest.param(one, 1, id=f"{type(one).__name__} with all rows", marks=pytest.mark.slow) for one in learners
+    ]
 
 
-@pytest.mark.parametrize("learner", named(CLASSIFIERS))
-def test_rivers_own_checks_pass_for_classifiers(learner: OnlineLearner) -> None:
-    for check in checks.yield_checks(RiverClassifier(learner)):
+def checks_of(model: Any, part: int) -> Iterator[Callable[[Any], None]]:
+    """River's checks; those with data take the first rows only, the given part of them."""
+    for check in checks.yield_checks(model):
+        if isinstance(check, partial):
+            rows = list(check.keywords["dataset"])
+            yield partial(check, dataset=rows[: len(rows) // part])
+        else:
+            yield check
+
+
+@pytest.mark.parametrize(("learner", "part"), named(CLASSIFIERS))
+def test_rivers_own_checks_pass_for_classifiers(learner: OnlineLearner, part: int) -> None:
+    for check in checks_of(RiverClassifier(learner), part):
         check(RiverClassifier(learner))
 
 
-@pytest.mark.parametrize("learner", named(REGRESSORS))
-def test_rivers_own_checks_pass_for_regressors(learner: OnlineLearner) -> None:
-    for check in checks.yield_checks(RiverRegressor(learner)):
+@pytest.mark.parametrize(("learner", "part"), named(REGRESSORS))
+def test_rivers_own_checks_pass_for_regressors(learner: OnlineLearner, part: int) -> None:
+    for check in checks_of(RiverRegressor(learner), part):
         check(RiverRegressor(learner))
 
 

@@ -26,6 +26,12 @@ def finished(objective: Any = cost, n: int = 40) -> optuna.Study:
     return study
 
 
+@pytest.fixture(scope="module")
+def read_only() -> optuna.Study:
+    """A finished study for tests that ask for recommendations only."""
+    return finished()
+
+
 @pytest.mark.parametrize(
     ("fixed", "best"),
     [
@@ -35,18 +41,18 @@ def finished(objective: Any = cost, n: int = 40) -> optuna.Study:
         ({"kind": "b", "x": 0.9, "n": 2}, {"kind": "b", "x": 0.9, "n": 2}),
     ],
 )
-def test_it_has_the_fixed_values_and_the_best_ones_of_the_others(fixed: dict[str, Any], best: dict[str, Any]) -> None:
-    study = finished()
-    found = study.sampler.recommend(study, fixed=fixed).params
+def test_it_has_the_fixed_values_and_the_best_ones_of_the_others(
+    read_only: optuna.Study, fixed: dict[str, Any], best: dict[str, Any]
+) -> None:
+    found = read_only.sampler.recommend(read_only, fixed=fixed).params
     assert {name: found[name] for name in fixed} == fixed
     assert found["x"] == pytest.approx(best["x"], abs=0.1)
     assert {**found, "x": best["x"]} == {**best}
 
 
-def test_without_fixed_values_it_is_an_evaluated_point() -> None:
-    study = finished()
-    recommend = study.sampler.recommend
-    assert recommend(study, fixed={}) == recommend(study, fixed=None) == recommend(study)
+def test_without_fixed_values_it_is_an_evaluated_point(read_only: optuna.Study) -> None:
+    recommend = read_only.sampler.recommend
+    assert recommend(read_only, fixed={}) == recommend(read_only, fixed=None) == recommend(read_only)
 
 
 def test_a_parameter_with_one_value_has_it() -> None:
