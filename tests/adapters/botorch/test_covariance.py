@@ -154,7 +154,7 @@ def test_gradients_of_parts_through_the_points(conditioned: bool, m: int, data: 
     model = pair(X, Y, max_inducing=12)[0].requires_grad_(False)
     if conditioned:
         model = model.condition_on_observations(*data(2, D, m, seed=4)[:2])
-    known = torch.rand(2, 10, D, dtype=F64)
+    known = torch.rand(2, 6, D, dtype=F64)
 
     def function(points: Tensor) -> tuple[Tensor, ...]:
         covariance = lazy(model, torch.cat([known, points], -2))

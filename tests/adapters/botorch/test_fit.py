@@ -155,7 +155,7 @@ class LargestTensor(TorchDispatchMode):
 
 @pytest.mark.parametrize("usual", slow_but({True}, [True, False]))
 def test_nothing_of_the_size_of_the_data_squared_is_made(usual: bool) -> None:
-    n = 20_000
+    n = 6_000
     model = BKBModel(*data(n), max_inducing=50)
     mll = mll_of(model) if usual else BKBMarginalLogLikelihood(model.likelihood, model)
     before = mll_value(BKBMarginalLogLikelihood(model.likelihood, model))
@@ -172,9 +172,9 @@ def test_nothing_of_the_size_of_the_data_squared_is_made(usual: bool) -> None:
 
 
 def test_many_points_are_fitted_nearly_as_well_as_all_at_once() -> None:
-    X, Y = data(600)
+    X, Y = data(400)
     own, theirs = BKBModel(X, Y), SingleTaskGP(X, Y)
-    fit_gpytorch_mll(BKBMarginalLogLikelihood(own.likelihood, own, max_points=520))
+    fit_gpytorch_mll(BKBMarginalLogLikelihood(own.likelihood, own, max_points=350))
     fit_gpytorch_mll(mll_of(theirs))
     values = [float(mll_value(mll_of(model))) for model in (own, theirs)]
     # The value of all points: a model with wrong hyper-parameters is a tenth below and more.

@@ -9,6 +9,7 @@ from optuna.trial import TrialState
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.errors import ArgumentTypeError
 from tests.adapters.optuna.studies import bowl, n_distinct, new_study
+from tests.sweeps import slow_but
 
 
 def constrained(trial: optuna.Trial) -> float:
@@ -20,7 +21,7 @@ def constrained(trial: optuna.Trial) -> float:
 
 def test_the_constrained_optimum_is_found() -> None:
     study = new_study()
-    study.optimize(constrained, n_trials=40)
+    study.optimize(constrained, n_trials=28)
     feasible = [trial.value for trial in study.trials if trial.constraints["budget"] <= 0.0]
     # The quarter of the square that is at least as good has an area of about 0.001.
     assert 0.18 <= min(feasible) < 0.2
@@ -35,7 +36,7 @@ def test_a_small_feasible_region_is_found_by_its_constraint() -> None:
         trial.set_constraint("near", (bowl(trial)) ** 0.5 - 0.08)
         return -trial.params["x"]
 
-    study.optimize(objective, n_trials=40)
+    study.optimize(objective, n_trials=30)
     # The region has an area of 0.02: at random one trial in 50 lies in it. The optimum lies on its edge.
     assert sum(trial.constraints["near"] < 0.01 for trial in study.trials) >= 5
     assert -0.28 <= min(trial.value for trial in study.trials if trial.constraints["near"] <= 0.0) < -0.26
@@ -84,9 +85,15 @@ def test_a_study_without_a_feasible_trial_goes_on(violation: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "kept"), [(math.inf, -1.0), (math.inf, 0.0), (1.0, -math.inf), (math.inf, -math.inf), (1.0, -1.0)]
+    "sides",
+    slow_but(
+        {(math.inf, 0.0), (1.0, -math.inf), (math.inf, -math.inf)},
+        [(math.inf, -1.0), (math.inf, 0.0), (1.0, -math.inf), (math.inf, -math.inf), (1.0, -1.0)],
+    ),
+    ids=str,
 )
-def test_an_infinite_constraint_is_on_its_side_of_zero(broken: float, kept: float) -> None:
+def test_an_infinite_constraint_is_on_its_side_of_zero(sides: tuple[float, float]) -> None:
+    broken, kept = sides
     study = new_study()
 
     def objective(trial: optuna.Trial) -> float:
@@ -94,7 +101,7 @@ def test_an_infinite_constraint_is_on_its_side_of_zero(broken: float, kept: floa
         trial.set_constraint("c", broken if x > 0.3 else kept)
         return (x - 0.5) ** 2
 
-    study.optimize(objective, n_trials=25)
+    study.optimize(objective, n_trials=18)
     assert 0.25 < study.sampler.recommend(study).params["x"] <= 0.3
 
 
@@ -114,6 +121,6 @@ def test_pruned_trials_may_have_constraints() -> None:
             raise optuna.TrialPruned
         return value
 
-    study.optimize(objective, n_trials=24)
+    study.optimize(objective, n_trials=17)
     feasible = [t.value for t in study.get_trials(states=[TrialState.COMPLETE]) if t.constraints["budget"] <= 0.0]
     assert min(feasible) < 0.25

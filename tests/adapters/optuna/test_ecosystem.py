@@ -373,7 +373,7 @@ def test_options_are_used(options: dict[str, Any]) -> None:
     def bowl(trial: optuna.Trial) -> float:
         return (trial.suggest_float("x", -1.0, 1.0) - 0.3) ** 2 + (trial.suggest_float("y", -1.0, 1.0) + 0.2) ** 2
 
-    study.optimize(bowl, n_trials=20)
+    study.optimize(bowl, n_trials=14)
     assert study.best_value < 0.2
     if options.get("max_inducing") == 4:
         assert max(record.n_inducing for record in study.sampler.diagnostics) <= 4

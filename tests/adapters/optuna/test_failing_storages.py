@@ -1,6 +1,7 @@
 """A storage that fails once changes no suggestion, of this sampler or another one."""
 
 import copy
+import functools
 from typing import Any
 
 import optuna
@@ -50,15 +51,29 @@ def suggest_long(trial: optuna.Trial) -> Params:
     return trial.params
 
 
+@functools.cache
+def _six_trials() -> optuna.Study:
+    study = new_study(BKBSampler(**OPTIONS), FailingStorage())
+    for number in range(6):
+        trial = study.ask()
+        study.tell(trial, number + suggest_long(trial)["x"])
+    return study
+
+
+def six_trials() -> tuple[optuna.Study, FailingStorage]:
+    """A study of one's own, with a sampler that knows its trials, and its storage."""
+    study = copy.deepcopy(_six_trials())
+    study.sampler.recommend(study)  # a copied sampler knows none
+    storage = study._storage
+    assert isinstance(storage, FailingStorage)
+    return study, storage
+
+
 @pytest.mark.parametrize("method", ["get_all_trials", "set_trial_system_attr", "set_trial_param"])
 def test_a_storage_that_fails_once_changes_no_suggestion(method: str) -> None:
     n_failures = 0
     for after in range(4):
-        storage = FailingStorage()
-        study = new_study(BKBSampler(**OPTIONS), storage)
-        for number in range(6):
-            trial = study.ask()
-            study.tell(trial, number + suggest_long(trial)["x"])
+        study, storage = six_trials()
         twin = optuna.load_study(study_name="study", storage=copy.deepcopy(storage), sampler=BKBSampler(**OPTIONS))
 
         storage.arm(method, after)
@@ -79,11 +94,7 @@ def test_a_storage_that_fails_once_changes_no_suggestion(method: str) -> None:
 
 
 def test_a_half_published_proposal_disturbs_no_other_sampler() -> None:
-    storage = FailingStorage()
-    study = new_study(BKBSampler(**OPTIONS), storage)
-    for number in range(6):
-        trial = study.ask()
-        study.tell(trial, number + suggest_long(trial)["x"])
+    study, storage = six_trials()
     storage.arm("set_trial_system_attr", 1)
     with pytest.raises(StorageInternalError):
         suggest_long(study.ask())

@@ -18,7 +18,7 @@ def cost(trial: optuna.Trial) -> float:
     return (x - (0.8 if kind == "a" else 0.2)) ** 2 + 0.01 * (n - 4) ** 2 + (kind == "b")
 
 
-def finished(objective: Any = cost, n: int = 40) -> optuna.Study:
+def finished(objective: Any = cost, n: int = 30) -> optuna.Study:
     study = new_study()
     for i in range(n):
         study.enqueue_trial({"kind": "ab"[i % 2]})
@@ -121,12 +121,13 @@ def test_a_front_of_a_context_has_its_values() -> None:
         ([("x", 0.5)], ArgumentTypeError, "expected a dict of parameters, got list"),
     ],
 )
-def test_what_does_not_belong_to_the_study_is_refused(fixed: Any, kind: type[Exception], words: str) -> None:
-    study = finished(n=7)
+def test_what_does_not_belong_to_the_study_is_refused(
+    read_only: optuna.Study, fixed: Any, kind: type[Exception], words: str
+) -> None:
     for _ in range(2):  # a refused call changes nothing
         with pytest.raises(kind, match=f"^fixed: .*{words}"):
-            study.sampler.recommend(study, fixed=fixed)
-    assert study.sampler.recommend(study, fixed={"n": 3}).params["n"] == 3
+            read_only.sampler.recommend(read_only, fixed=fixed)
+    assert read_only.sampler.recommend(read_only, fixed={"n": 3}).params["n"] == 3
 
 
 def test_the_other_parameters_of_an_enqueued_trial_go_with_its_values() -> None:

@@ -43,7 +43,7 @@ def test_a_fresh_sampler_in_another_process_suggests_what_a_warm_one_does(
 
 def test_the_order_of_completion_may_differ_from_that_of_the_asks() -> None:
     study = new_study(BKBSampler(**OPTIONS))
-    for _ in range(4):
+    for _ in range(3):
         trials = [study.ask() for _ in range(3)]
         values = [objective(trial) for trial in trials]
         for i in (2, 0, 1):
@@ -62,7 +62,7 @@ def test_a_trial_that_ends_long_after_later_ones_is_learnt_from() -> None:
 
 def test_constraints_may_get_their_names_in_any_order() -> None:
     study = new_study(BKBSampler(**OPTIONS))
-    for number in range(14):
+    for number in range(11):
         trial = study.ask()
         value = objective(trial)
         for name in ("late", "early") if number >= 6 else ("middle",):

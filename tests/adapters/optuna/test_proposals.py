@@ -61,10 +61,10 @@ def test_a_published_proposal_counts_like_one_that_has_been_taken_up() -> None:
 def test_a_proposal_too_long_for_one_attribute_is_published_in_chunks(
     open_storage: Callable[..., BaseStorage],
 ) -> None:
-    space: Space = {f"a_parameter_with_a_longish_name_{i}": FloatDistribution(0.0, 1.0) for i in range(40)}
+    space: Space = {f"{'a_long_name_' * 16}{i}": FloatDistribution(0.0, 1.0) for i in range(12)}
     rng = np.random.default_rng(0)
     past = [
-        optuna.create_trial(params=dict(zip(space, rng.random(40), strict=True)), distributions=space, value=value)
+        optuna.create_trial(params=dict(zip(space, rng.random(12), strict=True)), distributions=space, value=value)
         for value in (0.0, 1.0, 3.0)
     ]
     studies = [new_study(open_storage("sqlite", name)) for name in ("published", "taken up")]

@@ -79,7 +79,7 @@ def test_the_recommendation_keeps_to_the_constraints() -> None:
         trial.set_constraint("x", -objective(trial) + 0.5)
         return objective(trial)
 
-    study.optimize(constrained, n_trials=25)
+    study.optimize(constrained, n_trials=18)
     params = study.sampler.recommend(study).params
     assert objective(optuna.trial.FixedTrial(dict(params))) >= 0.45
 

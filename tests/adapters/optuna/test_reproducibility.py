@@ -1,6 +1,7 @@
 """The same seed gives the same suggestions, in copies of a sampler and beside other studies, too."""
 
 import copy
+import functools
 import pickle
 from collections.abc import Callable
 
@@ -19,10 +20,20 @@ def two_objectives(trial: optuna.Trial) -> tuple[float, float]:
     return value, trial.params["x"] ** 2
 
 
-def run(sampler: BKBSampler, n_trials: int = 12) -> list[Params]:
+#: Of a run, of which four trials start it up.
+N_TRIALS = 10
+
+
+def run(sampler: BKBSampler, n_trials: int = N_TRIALS) -> list[Params]:
     study = new_study(sampler)
     study.optimize(objective, n_trials=n_trials)
     return params_of(study)
+
+
+@functools.cache
+def undisturbed() -> list[Params]:
+    """What the options give without anything beside or between."""
+    return run(BKBSampler(**OPTIONS))
 
 
 @pytest.mark.parametrize("acquisition", slow_but(["thompson"], ["ucb", "logei", "thompson"]))
@@ -71,8 +82,8 @@ def test_a_pickled_sampler_goes_on_alike(n_trials_before: int, copied: Callable[
     study = new_study(BKBSampler(**OPTIONS))
     study.optimize(objective, n_trials=n_trials_before)
     study.sampler = copied(study.sampler)
-    study.optimize(objective, n_trials=12 - n_trials_before)
-    assert params_of(study) == run(BKBSampler(**OPTIONS))
+    study.optimize(objective, n_trials=N_TRIALS - n_trials_before)
+    assert params_of(study) == undisturbed()
 
 
 def test_a_reseeded_sampler_keeps_its_new_seed_when_pickled() -> None:
@@ -99,12 +110,12 @@ def test_reseeding_leaves_the_models_as_they_are() -> None:
 
 def test_two_studies_of_one_sampler_do_not_disturb_each_other() -> None:
     sampler = BKBSampler(**OPTIONS)
-    studies, alone = [new_study(sampler) for _ in range(2)], [new_study(BKBSampler(**OPTIONS)) for _ in range(2)]
-    for _ in range(12):
-        for each in (studies, alone):
-            each[0].optimize(objective, n_trials=1)
-            each[1].optimize(lambda trial: -objective(trial), n_trials=1)
-    assert list(map(params_of, studies)) == list(map(params_of, alone))
+    studies, alone = [new_study(sampler) for _ in range(2)], new_study(BKBSampler(**OPTIONS))
+    for _ in range(N_TRIALS):
+        studies[0].optimize(objective, n_trials=1)
+        studies[1].optimize(lambda trial: -objective(trial), n_trials=1)
+    alone.optimize(lambda trial: -objective(trial), n_trials=N_TRIALS)
+    assert list(map(params_of, studies)) == [undisturbed(), params_of(alone)]
     assert params_of(studies[0]) != params_of(studies[1])
 
 
@@ -122,7 +133,7 @@ def test_a_study_in_place_of_a_deleted_one_is_followed_anew(
     study = optuna.create_study(study_name="study", storage=storage, sampler=sampler)
     assert study._study_id == deleted._study_id
     study.optimize(objective, n_trials=8)
-    assert params_of(study) == run(BKBSampler(**OPTIONS), n_trials=8)
+    assert params_of(study) == undisturbed()[:8]
     assert sampler.recommend(study) == BKBSampler(**OPTIONS).recommend(study)
 
 

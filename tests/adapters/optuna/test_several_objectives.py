@@ -50,13 +50,13 @@ def test_the_hypervolume_of_two_objectives_is_larger_than_at_random() -> None:
 
 def test_each_objective_has_its_own_direction() -> None:
     first, second = several(["minimize", "minimize"]), several(["minimize", "maximize"])
-    first.optimize(two_bowls, n_trials=14)
+    first.optimize(two_bowls, n_trials=10)
 
     def flipped(trial: optuna.Trial) -> tuple[float, float]:
         one, other = two_bowls(trial)
         return one, -other
 
-    second.optimize(flipped, n_trials=14)
+    second.optimize(flipped, n_trials=10)
     assert [trial.params for trial in first.trials] == [trial.params for trial in second.trials]
 
 
@@ -66,9 +66,9 @@ def test_three_objectives_are_searched() -> None:
         return tuple(float(((point - corner) ** 2).sum()) for corner in ([0, 0], [1, 0], [0, 1]))
 
     study = several(["minimize"] * 3)
-    study.optimize(objective, n_trials=25)
+    study.optimize(objective, n_trials=20)
     # The front is the triangle of the three corners, half of the square.
-    assert share(study.trials[12:], lambda p: p["x"] + p["y"] <= 1.05) > 0.6
+    assert share(study.trials[10:], lambda p: p["x"] + p["y"] <= 1.05) > 0.6
 
 
 def test_objectives_may_be_constrained() -> None:
@@ -78,8 +78,8 @@ def test_objectives_may_be_constrained() -> None:
         return values
 
     study = several(["minimize"] * 2)
-    study.optimize(objective, n_trials=30)
-    assert share(study.trials[12:], lambda p: p["x"] >= 0.45) > 0.6
+    study.optimize(objective, n_trials=20)
+    assert share(study.trials[8:], lambda p: p["x"] >= 0.45) > 0.6
     assert len(study.best_trials) >= 3
 
 
