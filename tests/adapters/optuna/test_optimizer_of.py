@@ -202,7 +202,7 @@ def test_a_study_of_another_sampler_has_a_model_too() -> None:
 def test_pictures_and_reports_are_drawn_of_a_study(tmp_path: Path) -> None:
     plots = pytest.importorskip("bkbopt.plots")
     study = new_study()
-    study.optimize(branches, n_trials=16)
+    study.optimize(branches, n_trials=11)
     opt = optimizer_of(study)
     assert len(plots.overview(opt).axes) >= 3
     assert plots.posterior_slice(opt, "kind").has_data()
