@@ -1,5 +1,6 @@
 """Pools: valid inputs, encoding, added and removed arms."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ def optimizer(pool: Any, **options: Any) -> bo.Optimizer:
     return bo.Optimizer(pool, **{"seed": 0, "n_startup_trials": 4, **options})
 
 
+@cache
+def asked_of_arms() -> tuple[int | None, ...]:
+    """What is asked for first over `ARMS`: four start-up trials, and those of the model."""
+    return tuple(run(optimizer(ARMS), 15))
+
+
 def words(**options: Any) -> bo.Optimizer:
     return optimizer(WORDS, surrogate=bo.BKB(kernel=overlap, noise=0.01), **options)
 
@@ -63,7 +70,7 @@ def fortran(A: np.ndarray) -> np.ndarray:
 def test_every_form_of_an_array_gives_the_same_asks_and_stays_as_it_was(form: Any) -> None:
     pool = form(ARMS)
     before = np.array(ARMS)
-    assert run(optimizer(pool), 12) == run(optimizer(ARMS), 12)
+    assert run(optimizer(pool), 8) == [*asked_of_arms()[:8]]
     assert np.array_equal(ARMS, before)
     if isinstance(pool, pd.DataFrame):
         pd.testing.assert_frame_equal(pool, pd.DataFrame(before))
@@ -71,7 +78,7 @@ def test_every_form_of_an_array_gives_the_same_asks_and_stays_as_it_was(form: An
 
 def test_float32_gives_the_asks_of_the_same_numbers_in_float64() -> None:
     single = ARMS.astype(np.float32)
-    assert run(optimizer(single), 12) == run(optimizer(single.astype(np.float64)), 12)
+    assert run(optimizer(single), 8) == run(optimizer(single.astype(np.float64)), 8)
 
 
 def test_changing_the_callers_array_changes_nothing() -> None:
@@ -79,7 +86,7 @@ def test_changing_the_callers_array_changes_nothing() -> None:
     opt = optimizer(mine)
     a = run(opt, 6)
     mine[:] = 0.0
-    assert a + run(opt, 6) == run(optimizer(ARMS), 12)
+    assert a + run(opt, 6) == [*asked_of_arms()[:12]]
 
 
 def test_params_are_the_raw_row() -> None:
@@ -99,7 +106,7 @@ def test_data_frame_rows_come_back_with_their_own_types() -> None:
 
 def test_scaling_makes_units_irrelevant() -> None:
     shifted = ARMS * [1e6, 1e-6, 1.0] + [0.0, 5.0, -3.0]
-    assert run(optimizer(ARMS), 15) == run(optimizer(shifted), 15)
+    assert [*asked_of_arms()] == run(optimizer(shifted), 15)
 
 
 def test_constant_column_is_harmless() -> None:
@@ -153,12 +160,12 @@ TWICE = np.repeat(ARMS, 2, axis=0)
 
 
 def test_rows_with_equal_values_are_different_rows_of_which_one_comes_first_without_noise() -> None:
-    opt = optimizer(TWICE, duplicates="avoid")
-    asked = run(opt, 120, lambda i: value(i // 2))
-    assert sorted(asked) == list(range(120))
+    opt = optimizer(TWICE[:60], duplicates="avoid")
+    asked = run(opt, 60, lambda i: value(i // 2))
+    assert sorted(asked) == list(range(60))
     # One repeat decides that there is no noise.
-    assert len({i // 2 for i in asked[:61]}) == 60
-    with pytest.raises(SpaceExhaustedError, match="all 120 arms have been"):
+    assert len({i // 2 for i in asked[:31]}) == 30
+    with pytest.raises(SpaceExhaustedError, match="all 60 arms have been"):
         opt.ask()
 
 
@@ -366,13 +373,19 @@ def test_bad_pool_is_refused(name: str) -> None:
         bo.Optimizer(pool)
 
 
+@pytest.fixture(scope="module")
+def asked_of_table() -> list[int | None]:
+    """What is asked for over the table where nothing is refused."""
+    return run(optimizer(sample_pools.TABLE), 6)
+
+
 @pytest.mark.parametrize("name", BAD_REPLACEMENTS)
-def test_refused_replacement_leaves_the_pool_as_it_was(name: str) -> None:
-    opt, untouched = optimizer(sample_pools.TABLE), optimizer(sample_pools.TABLE)
-    assert run(opt, 4) == run(untouched, 4)
+def test_refused_replacement_leaves_the_pool_as_it_was(name: str, asked_of_table: list[int | None]) -> None:
+    opt = optimizer(sample_pools.TABLE)
+    assert run(opt, 4) == asked_of_table[:4]
     with pytest.raises((ArgumentError, ArgumentTypeError)):
         opt.set_pool(BAD_REPLACEMENTS[name])
-    assert run(opt, 2) == run(untouched, 2)
+    assert run(opt, 2) == asked_of_table[4:]
 
 
 def test_objects_are_replaced_by_a_list_only() -> None:

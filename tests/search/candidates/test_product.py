@@ -158,13 +158,13 @@ def test_lines_are_the_rows_that_differ_in_one_part() -> None:
 
 
 def test_the_choice_is_the_argmax_at_every_step_of_a_search() -> None:
-    # 27,000 rows, of which the search scores a part; a harder criterion than one model: that of a whole run.
-    parts = {name: np.random.default_rng(i).random((30, 2)) for i, name in enumerate("abc")}
+    # 15,625 rows, of which the search scores a part; a harder criterion than one model: that of a whole run.
+    parts = {name: np.random.default_rng(i).random((25, 2)) for i, name in enumerate("abc")}
     pool = pool_of(bo.Pool.product(parts))
     assert isinstance(pool, ProductPool)
     mine, other, log = designer(pool), designer(pool), []
     other.candidates._pool = ProductCandidates(pool, None)
-    for t in range(30):
+    for t in range(20):
         suggestion, by_parts = (one.suggest()[0] for one in (mine, other))
         assert by_parts.index == suggestion.index
         value = float(torch.sin(6.0 * pool.X[suggestion.index or 0]).sum())
