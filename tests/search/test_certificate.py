@@ -42,7 +42,11 @@ def test_the_quantile_keeps_half_of_the_failures_for_the_model() -> None:
 
 
 @pytest.mark.parametrize("name", slow_but({"pool", "conditional"}, SPACES))
-def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence(name: str) -> None:
+def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate, "N_DRAWS", 200)  # enough for both quantiles
+    monkeypatch.setattr(certificate, "N_FREQUENCIES", 1280)
     opt = told(SPACES[name], bowl, 14)
     narrow, wide, again = (opt.regret_certificate(confidence) for confidence in (0.5, 0.99, 0.5))
     assert narrow == again
@@ -73,6 +77,7 @@ def test_the_bound_of_a_known_function_is_that_of_the_posterior_s_draws(fit: boo
 
 
 def test_draws_climb_in_a_box_and_those_far_below_the_quantile_need_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "N_FREQUENCIES", 1280)
     opt = told({f"x{j}": (0.0, 1.0) for j in range(4)}, bowl, 14)
     part = opt.regret_certificate().bound
     monkeypatch.setattr(certificate, "LEAST_CLIMBING", 1.0)

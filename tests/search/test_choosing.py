@@ -208,7 +208,7 @@ def test_a_suggestion_for_the_recommendation_has_the_best_mean_of_the_surely_fea
     rng = np.random.default_rng(0)
     grid = np.linspace(0.0, 1.0, 2_001)
     checked = 0
-    for number in range(41):
+    for number in range(33):
         points = [{"x0": float(x)} for x in grid]
         due = number > 10 and number % CHECKED == 0
         means, sure = (opt.predict(points)[0], opt.feasibility(points) >= SURE) if due else (grid, grid < 0.0)

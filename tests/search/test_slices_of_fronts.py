@@ -1,5 +1,6 @@
 """Recommended fronts with fixed values, compared with the means of all points of the slice."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,14 @@ def told(limit: Any = None, **options: Any) -> bo.Optimizer:
     return opt
 
 
+@cache
+def known() -> bo.Optimizer:
+    """An optimizer that was told random points, to be read only."""
+    return told()
+
+
 def test_in_a_box_it_spans_the_trade_off_and_no_point_of_a_dense_sample_dominates_it() -> None:
-    opt = told()
+    opt = known()
     front = opt.recommend_front(fixed={"day": "mon"})
     assert len(front) == 20
     assert {p.params["day"] for p in front} == {"mon"}
@@ -108,7 +115,7 @@ def test_a_fixed_label_gives_the_row_with_the_label() -> None:
 
 
 def test_without_fixed_values_they_are_evaluated_points() -> None:
-    opt = told()
+    opt = known()
     assert opt.recommend_front(fixed={}) == opt.recommend_front(fixed=None) == opt.recommend_front()
     assert all(p.params in [t.params for t in opt.trials] for p in opt.recommend_front())
 

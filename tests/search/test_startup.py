@@ -13,6 +13,7 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.states import COMPLETE, FAIL
+from tests.sweeps import slow_but
 
 NEXT = math.nextafter(1.0, 2.0)
 LAST = math.nextafter(NEXT, 2.0)
@@ -126,7 +127,7 @@ def test_the_first_fit_stays_where_it_was(outcomes: str) -> None:
     assert firsts[begun] < 10
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_but({0}, range(3)))
 def test_failures_of_a_region_are_learnt_from_before_there_are_many_values(seed: int) -> None:
     opt = bo.Optimizer(dict.fromkeys("abc", (0.0, 1.0)), seed=seed)
     n_failed = 0
