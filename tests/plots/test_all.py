@@ -46,7 +46,9 @@ LABELLED: dict[str, Callable[[bo.Optimizer, str], Any]] = {
     "slice": lambda opt, name: plots.posterior_slice(opt, "rate", value_name=name).figure,
     "contour": lambda opt, name: plots.posterior_contour(opt, "rate", "drop", value_name=name).figure,
     "dependence": lambda opt, name: plots.partial_dependence(opt, "rate", value_name=name).figure,
-    "dependence of pairs": lambda opt, name: plots.pairwise_dependence(opt, n_samples=4, value_name=name)[0, 0].figure,
+    "dependence of pairs": lambda opt, name: (
+        plots.pairwise_dependence(opt, ["rate", "kind"], n_samples=4, value_name=name)[0, 0].figure
+    ),
     "arms": lambda opt, name: plots.pool_ucb(opt, "x0", "x1", value_name=name).figure,
     "overview": lambda opt, name: plots.overview(opt, value_names=name),
 }
@@ -117,7 +119,9 @@ import bkbopt as bo, bkbopt.plots as plots
 assert "matplotlib" not in sys.modules
 import matplotlib
 before = matplotlib.rcParams.copy()
-opt = bo.minimize(lambda p: p["x"] + p["y"], {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 10, n_startup_trials=6, seed=0)
+known = bo.ExactGP(bo.kernels.matern52(2), 0.01)
+space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+opt = bo.minimize(lambda p: p["x"] + p["y"], space, 7, surrogate=known, fit=False, n_startup_trials=6, seed=0)
 plots.overview(opt).savefig(sys.argv[1])
 plots.pairwise_dependence(opt, n_samples=4)
 plots.calibration(opt, folds=3)

@@ -16,10 +16,15 @@ ORDER = ["XS", "S", "M", "L", "XL"]
 
 
 @pytest.fixture(scope="module")
-def opt() -> bo.Optimizer:
+def frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     size = pd.Categorical(rng.choice(["XL", "S", "M", "L"], 40), ORDER, ordered=True)
-    opt = bo.Optimizer(pd.DataFrame({"size": size, "dose": rng.random(40)}), seed=0)
+    return pd.DataFrame({"size": size, "dose": rng.random(40)})
+
+
+@pytest.fixture(scope="module")
+def opt(frame: pd.DataFrame) -> bo.Optimizer:
+    opt = bo.Optimizer(frame, seed=0)
     for trial in opt.ask(12):
         opt.tell(trial, ORDER.index(trial.params["size"]) + trial.params["dose"])
     return opt
@@ -42,6 +47,6 @@ def test_ranks_are_no_coordinates_of_a_scatter(opt: bo.Optimizer) -> None:
         plots.pool_ucb(opt, "size", "dose")
 
 
-def test_a_report_says_that_the_choices_are_ordered(opt: bo.Optimizer, tmp_path: Path) -> None:
-    plots.report(opt, tmp_path / "report.html")
+def test_a_report_says_that_the_choices_are_ordered(frame: pd.DataFrame, tmp_path: Path) -> None:
+    plots.report(bo.Optimizer(frame, seed=0), tmp_path / "report.html")
     assert "ordered choice</td>" in (tmp_path / "report.html").read_text()

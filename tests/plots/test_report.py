@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 def reported(opt: bo.Optimizer, folder: Path, **options: Any) -> Node:
-    plots.report(opt, folder / "run.html", **options)
+    """The page of a run, with coarse pictures, which take less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_module("bkbopt.plots.page"), "DPI", 40)
+        plots.report(opt, folder / "run.html", **options)
     return read((folder / "run.html").read_text(encoding="utf-8"))
 
 
@@ -171,16 +175,19 @@ def test_parameters_that_are_not_active_are_named_and_not_drawn(tmp_path: Path) 
     assert all((cell["depth"] == "") == (cell["model"] == "svm") for cell in rows(page, "12 trials"))
 
 
-def test_of_many_parameters_the_most_important_are_drawn_and_the_rest_is_named(tmp_path: Path) -> None:
-    opt = bo.Optimizer({f"a{i}": (0.0, 1.0) for i in range(24)}, n_startup_trials=4, seed=0)
+def test_of_many_parameters_the_most_important_are_drawn_and_the_rest_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("bkbopt.plots.report"), "BARS", 7)
+    opt = bo.Optimizer({f"a{i}": (0.0, 1.0) for i in range(9)}, n_startup_trials=4, seed=0)
     rng = np.random.default_rng(0)
-    opt.tell([{f"a{i}": float(x) for i, x in enumerate(row)} for row in rng.random((6, 24))], rng.random(6))
+    opt.tell([{f"a{i}": float(x) for i, x in enumerate(row)} for row in rng.random((6, 9))], rng.random(6))
     page = reported(opt, tmp_path)
     slices = [caption.split()[1].rstrip(";") for caption in captions(page) if caption.startswith("Along")]
     assert len(slices) == 6
-    assert any(caption.endswith("over the whole space: the largest 20 of 24.") for caption in captions(page))
+    assert any(caption.endswith("over the whole space: the largest 7 of 9.") for caption in captions(page))
     (rest,) = [p.text.partition(": ")[2].rstrip(".") for p in page.all("p") if "less important" in p.text]
-    assert sorted([*slices, *rest.split(", ")]) == sorted(f"a{i}" for i in range(24))
+    assert sorted([*slices, *rest.split(", ")]) == sorted(f"a{i}" for i in range(9))
 
 
 def test_a_pool_has_its_arms_and_their_rows(arms: bo.Optimizer, tmp_path: Path) -> None:

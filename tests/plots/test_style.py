@@ -85,7 +85,7 @@ def gaps_of(ax: Axes, which: str) -> list[float]:
     return [float(slope * (b - a) / height) for a, b in itertools.pairwise(places)]
 
 
-@pytest.mark.parametrize(("k", "numbers"), [(4, 1), (6, 3), (9, 3)])
+@pytest.mark.parametrize(("k", "numbers"), [(4, 1), pytest.param(6, 3, marks=pytest.mark.slow), (9, 3)])
 def test_long_names_of_choices_do_not_touch_in_narrow_panels(k: int, numbers: int) -> None:
     opt = bo.Optimizer({"kind": CHOICES[:k]} | {f"x{i}": (0.0, 1.0) for i in range(numbers)}, seed=0)
     for i in range(5):
@@ -105,15 +105,23 @@ def test_long_names_of_choices_leave_half_of_the_figure_to_two_panels() -> None:
     assert axes[1, 1].get_position().width > 0.25
 
 
-@pytest.mark.parametrize("names", [["kind", "x"], ["kind", "other"], ["x", "kind"]], ids=" by ".join)
-@pytest.mark.parametrize("plot", [plots.posterior_contour, plots.posterior_slice, plots.partial_dependence])
-def test_labels_of_values_fit_beside_many_choices(plot: Callable[..., Axes], names: list[str]) -> None:
+@pytest.fixture(scope="module")
+def many_choices() -> bo.Optimizer:
+    """Five trials of two parameters with 45 choices each."""
     many = [f"{letter} {i}" for letter in CHOICES for i in range(5)]
     opt = bo.Optimizer({"x": (0.0, 1.0), "kind": many, "other": many}, seed=0)
     for i in range(5):
         opt.tell(opt.ask(), float(i))
+    return opt
+
+
+@pytest.mark.parametrize("names", [["kind", "x"], ["kind", "other"], ["x", "kind"]], ids=" by ".join)
+@pytest.mark.parametrize("plot", [plots.posterior_contour, plots.posterior_slice, plots.partial_dependence])
+def test_labels_of_values_fit_beside_many_choices(
+    plot: Callable[..., Axes], names: list[str], many_choices: bo.Optimizer
+) -> None:
     name = "yield of the reaction in percent"
-    ax = plot(opt, *names[: 1 if plot is plots.posterior_slice else 2], value_name=name)
+    ax = plot(many_choices, *names[: 1 if plot is plots.posterior_slice else 2], value_name=name)
     figure = ax.get_figure(root=True)
     assert isinstance(figure, Figure)
     canvas = FigureCanvasAgg(figure)
