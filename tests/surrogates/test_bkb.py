@@ -215,7 +215,7 @@ def test_budget_binds_and_the_variance_stays_above_what_no_dictionary_sees(max_i
 
 @pytest.mark.parametrize("resample", ["every", "delayed"])
 def test_coins_for_pulls_and_for_points_agree_where_they_are_sure_and_only_there(resample: str) -> None:
-    X, y = data_with_repeats(300, 60)
+    X, y = data_with_repeats(150, 40)
 
     def learnt(coins: str, qbar: float) -> BKB:
         bkb = BKB(KERNEL, 1.0, resample=resample, coins=coins, qbar=qbar, max_inducing=None)
@@ -223,8 +223,8 @@ def test_coins_for_pulls_and_for_points_agree_where_they_are_sure_and_only_there
             bkb.observe(x[None], v)
         return bkb
 
-    # The oversampling of Theorem 1 for a horizon of 300 steps: every coin is sure, and the posterior the same.
-    arm, pull = (learnt(coins, theorem1_qbar(300, 0.05)) for coins in ("arm", "pull"))
+    # The oversampling of Theorem 1 for a horizon of 150 steps: every coin is sure, and the posterior the same.
+    arm, pull = (learnt(coins, theorem1_qbar(150, 0.05)) for coins in ("arm", "pull"))
     assert torch.equal(arm.inducing, pull.inducing)
     assert torch.equal(arm.posterior(queries(X)).variance, pull.posterior(queries(X)).variance)
     # At qbar = 2 a point that was evaluated several times is left out more often.

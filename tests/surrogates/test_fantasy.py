@@ -83,7 +83,7 @@ def values(rows: list[int]) -> Tensor:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(history=HISTORIES, last=PENDING)
 def test_a_fantasy_is_the_same_whatever_was_asked_for_before(
     name: str, history: list[tuple[bool, list[int], list[int]]], last: list[int]
@@ -252,7 +252,7 @@ def test_objects_are_compared_by_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(history=HISTORIES)
 def test_within_an_epoch_features_are_appended_and_variances_grow_as_said_at_most(
     name: str, history: list[tuple[bool, list[int], list[int]]]

@@ -37,7 +37,7 @@ def test_draws_have_the_moments_of_the_density_on_a_grid() -> None:
         settings,
         hyperparameters.PRIOR_POWER,
     )
-    lengths, scales = np.linspace(-3.0, 3.0, 61), np.linspace(-4.0, 5.0, 61)
+    lengths, scales = np.linspace(-3.0, 3.0, 41), np.linspace(-4.0, 5.0, 41)
     log_density = np.array([[target.over_means(np.array([a, b]))[0] for b in scales] for a in lengths])
     density = np.exp(log_density - log_density.max())
     density /= density.sum()

@@ -31,8 +31,8 @@ def test_sor_starves_where_dtc_and_the_exact_gp_do_not(t: int) -> None:
         gps = {"exact": ExactGP(KERNEL, LAM)}
         gps |= {v: BKB(KERNEL, LAM, qbar=2.0, resample="every", variance=v, seed=seed) for v in ("dtc", "sor")}  # type: ignore[misc]
         for name, gp in gps.items():
-            for x, v in zip(X, y, strict=True):
-                gp.observe(x[None], v)
+            for part in np.array_split(np.arange(t), 1 if name == "exact" else min(t, 63)):
+                gp.observe(X[part], y[part])
             posterior = gp.posterior(GRID)
             sd = float(posterior.stddev[UNKNOWN].mean())
             assert sd < 2.5e-3 if name == "sor" else sd == pytest.approx(1.0, abs=1e-3)

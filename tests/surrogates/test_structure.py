@@ -197,7 +197,8 @@ def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_tak
     settings = FitSettings(max_iterations=structure.AGAIN)
     data = FitData.of(observations)
     continued = fit_from(data, *alone, fit_noise=True, with_mean=True, settings=settings)
-    assert same(fitted(1), (continued.kernel, continued.noise))
+    first = fitted(1)
+    assert same(first, (continued.kernel, continued.noise))
 
     def evidence(kernel: Kernel, noise: float) -> float:
         assert isinstance(kernel, FittableKernel)
@@ -208,7 +209,7 @@ def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_tak
         density = torch.distributions.MultivariateNormal(mean * ones, K).log_prob(values) - mean**2 / 2.0
         return float(density + kernel.log_prior())
 
-    found = [evidence(*fitted(tries)) for tries in (1, 2, 3)]
+    found = [evidence(*best) for best in (first, fitted(2), fitted(3))]
     assert found == sorted(found)
     assert found[-1] > found[0] + 5.0
     assert found[0] > evidence(*alone)  # it is continued on all 460 points, of which the first fit has 400

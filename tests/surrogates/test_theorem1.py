@@ -17,7 +17,7 @@ from bkbopt.kernels import ARDKernel, gram, matern
 from bkbopt.posterior.observations import Observations
 
 NOISE, DELTA, ALPHA = 1.0, 0.1, 3.0
-HEAVY, SINGLE, STEPS, SEEDS = 6, 80, 15, 50
+HEAVY, SINGLE, STEPS, SEEDS = 6, 80, 8, 50
 
 
 @dataclass
