@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.style import shortened
+from tests.sweeps import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -70,12 +71,17 @@ def test_tick_labels_of_values_in_narrow_panels_are_slanted() -> None:
 CHOICES = [f"{letter}: a solvent with a long name" for letter in "abcdefghi"]
 
 
-def gaps_of(ax: Axes, which: str) -> list[float]:
-    """The distances between neighbouring lines of tick labels, in heights of a line."""
+def drawn(ax: Axes) -> FigureCanvasAgg:
+    """The canvas of the figure of these axes, drawn."""
     figure = ax.get_figure(root=True)
     assert isinstance(figure, Figure)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
+    return canvas
+
+
+def gaps_of(ax: Axes, which: str, canvas: FigureCanvasAgg) -> list[float]:
+    """The distances between neighbouring lines of tick labels on a drawn canvas, in heights of a line."""
     labels = [label for label in (ax.get_xticklabels if which == "x" else ax.get_yticklabels)() if label.get_text()]
     places = [ax.transData.transform(label.get_position())[0 if which == "x" else 1] for label in labels]
     slope = np.sin(np.radians(labels[0].get_rotation())) if which == "x" else 1.0
@@ -92,8 +98,9 @@ def test_long_names_of_choices_do_not_touch_in_narrow_panels(k: int, numbers: in
         opt.tell(opt.ask(), float(i))
     names = [*(f"x{i}" for i in range(numbers)), "kind"]
     axes = plots.pairwise_dependence(opt, names, n_samples=4)
-    assert min(gaps_of(axes[-1, -1], "x")) > 1.0
-    assert min(gaps_of(axes[-1, 0], "y")) > 1.0
+    canvas = drawn(axes[0, 0])
+    assert min(gaps_of(axes[-1, -1], "x", canvas)) > 1.0
+    assert min(gaps_of(axes[-1, 0], "y", canvas)) > 1.0
 
 
 def test_long_names_of_choices_leave_half_of_the_figure_to_two_panels() -> None:
@@ -115,8 +122,13 @@ def many_choices() -> bo.Optimizer:
     return opt
 
 
-@pytest.mark.parametrize("names", [["kind", "x"], ["kind", "other"], ["x", "kind"]], ids=" by ".join)
-@pytest.mark.parametrize("plot", [plots.posterior_contour, plots.posterior_slice, plots.partial_dependence])
+@pytest.mark.parametrize(
+    ("plot", "names"),
+    sweep(
+        [plots.posterior_contour, plots.posterior_slice, plots.partial_dependence],
+        [["kind", "x"], ["kind", "other"], ["x", "kind"]],
+    ),
+)
 def test_labels_of_values_fit_beside_many_choices(
     plot: Callable[..., Axes], names: list[str], many_choices: bo.Optimizer
 ) -> None:
@@ -138,10 +150,11 @@ def test_names_of_very_many_choices_are_left_out_where_there_is_no_room() -> Non
     for i in range(5):
         opt.tell(opt.ask(), float(i))
     axes = plots.pairwise_dependence(opt, ["x", "y", "kind"], n_samples=4)
+    canvas = drawn(axes[0, 0])
     for ax, labels in ((axes[2, 0], axes[2, 0].get_yticklabels()), (axes[2, 2], axes[2, 2].get_xticklabels())):
         assert len(labels) == 18
         assert 6 <= sum(bool(label.get_text()) for label in labels) < 18
-        assert min(gaps_of(ax, "y" if ax is axes[2, 0] else "x")) > 1.0
+        assert min(gaps_of(ax, "y" if ax is axes[2, 0] else "x", canvas)) > 1.0
 
 
 LONG = "model.encoder.layers.attention.dropout_probability_of_heads"
