@@ -1,6 +1,7 @@
 """Suggestions are a function of problem, options, seed and log, to the last bit, whatever the history."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,23 @@ def test_a_batch_is_the_same_in_one_call_and_in_several_and_from_a_cold_designer
     assert [e.point for e in parts] == whole
     cold.update([*trials, *parts[:-1]])
     assert cold.suggest(number=20 + batch - 1)[0].point == whole[-1]
+
+
+def test_with_a_constraint_each_suggestion_of_a_large_batch_is_that_of_a_cold_designer() -> None:
+    """Greedy and other suggestions order the random points that they share by different criteria."""
+    space = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    problem, trials = Problem(space=space), along(space, 8)
+    trials = [replace(trial, constraints={"heat": trial.point["x (float)"] - 0.7}) for trial in trials]
+    warm, running = designer(problem), list[Evaluation]()
+    warm.update(trials)
+    for number in range(20, 20 + 2 * LARGE_BATCH):
+        suggested = warm.suggest(number=number)[0].point
+        if len(running) >= LARGE_BATCH:
+            cold = designer(problem)
+            cold.update([*trials, *running])
+            assert cold.suggest(number=number)[0].point == suggested
+        running.append(Evaluation(number, RUNNING, suggested, space))
+        warm.update(running[-1:])
 
 
 # The histories are short; to shrink one that fails would take minutes.

@@ -219,7 +219,8 @@ class BoxCandidates:
         if self._maximised is None or self._maximised.key != key:
             criterion, rng = finished(), np.random.default_rng(shared.numbers)
             assert isinstance(criterion, Greedy)
-            own = replace(shared, pending=(), earlier=lambda: (criterion, scope.taken))
+            # Other suggestions order the shared points by another criterion, possibly with no pending point either.
+            own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
             U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng))[:N_NEAR]
             canonical = self._canonical(U)
             usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
