@@ -84,7 +84,8 @@ def _code_of(source: str) -> bytes:
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None:
+        may_have_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if may_have_one and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return tree
 
