@@ -156,9 +156,13 @@ def test_the_law_holds_on_random_problems_and_histories(case: Case, seed: int, n
 
 @pytest.mark.slow
 @settings(max_examples=300, phases=PHASES)
-@given(case=cases(), seed=SEEDS, n=st.integers(4, 60), late=st.booleans())
-def test_the_law_holds_on_many_random_problems_and_histories(case: Case, seed: int, n: int, late: bool) -> None:
-    follow(case, n, seed, late)
+@given(case=cases(), seed=SEEDS, n=st.integers(4, 60), late=st.booleans(), large=st.sampled_from([2, LARGE_BATCH]))
+def test_the_law_holds_on_many_random_problems_and_histories(
+    case: Case, seed: int, n: int, late: bool, large: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choosing, "LARGE_BATCH", large)
+        follow(case, n, seed, late)
 
 
 def finished(number: int, point: Any, space: bo.Space | None, value: float | None = None) -> Evaluation:
