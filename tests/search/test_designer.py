@@ -206,7 +206,8 @@ def test_perturbations_find_the_better_well_of_each_parameter() -> None:
             trial = opt.ask()
             opt.tell(trial, wells(trial.params) + 0.02 * rng.standard_normal())
         ends.append(wells(opt.recommend().params))
-    assert ends[0] <= ends[1] + 1e-3
+    # Without perturbations it stays in the wells where it begins.
+    assert ends == pytest.approx([-3.0, -2.4], abs=0.01)
 
 
 def test_perturbation_has_no_confidence_gap() -> None:
