@@ -23,7 +23,7 @@ FAST = (
     "pool, set_pool",
     "written by others, ask",
 )
-LINES = 2
+LINES = 3
 BOX = {"x": (0.0, 1.0)}
 
 

@@ -54,7 +54,7 @@ def test_in_a_box_no_point_of_a_dense_sample_has_a_better_mean(fixed: dict[str, 
     mean, std = opt.predict(best.params)
     assert best.mean == pytest.approx(mean[0])
     assert best.std == pytest.approx(std[0])
-    sample, _ = opt.predict(points(5_000, seed=2, **fixed))
+    sample, _ = opt.predict(points(20_000, seed=2, **fixed))
     assert sample.max() <= best.mean < sample.max() + 0.05
 
 

@@ -248,10 +248,10 @@ def test_thompson_scores_are_joint_samples() -> None:
     m, X = model()
     rng = np.random.default_rng(0)
     X = X[0] + torch.tensor([[0.0, 0.0], [0.05, 0.0], [0.1, 0.1]], dtype=torch.float64)
-    draws = torch.stack([ACQUISITIONS["thompson"].build(m, 2.0, 0.0, rng)(X) for _ in range(1000)])
+    draws = torch.stack([ACQUISITIONS["thompson"].build(m, 2.0, 0.0, rng)(X) for _ in range(4000)])
     covariance = m.covariance(X)
-    # Six standard errors of a covariance over 1,000 draws, each with Fourier frequencies of its own.
-    error = 6.0 * (2.0 / 1000) ** 0.5 * float(covariance.diagonal().max())
+    # Six standard errors of a covariance over 4,000 draws, each with Fourier frequencies of its own.
+    error = 6.0 * (2.0 / 4000) ** 0.5 * float(covariance.diagonal().max())
     assert float(covariance[0, 1]) > error  # draws of single points would be noticed
     assert float((torch.cov(draws.T) - covariance).abs().max()) < error
 
