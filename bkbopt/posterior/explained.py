@@ -92,15 +92,23 @@ class Explained:
             later.append(one)
             one = one._before
         R = known[1]
-        for following in reversed(later):
-            assert following._step is not None
+        while later:
+            # A root is needed of the last value, and of those after which several sequences may go on.
+            group = [later.pop()]
+            while later and not later[-1]._keeps:
+                group.append(later.pop())
             R = R.copy()
-            _add_row(R, (W @ torch.from_numpy(following._step)).numpy())
-            following._upper = W, R
-            if not following._keeps:
+            _add_rows(R, np.stack([following._row(W) for following in group]))
+            if not group[0]._keeps:
                 one._upper = None
-            one = following
+            one = group[-1]
+            one._upper = W, R
         return R
+
+    def _row(self, W: Tensor) -> Floats:
+        """The row W step (m,) that the last value adds to R."""
+        assert self._step is not None
+        return (W @ torch.from_numpy(self._step)).numpy()
 
 
 def root_under(W: Tensor, root: Tensor, lam: float) -> Tensor:
@@ -127,13 +135,19 @@ def upper_root(C: Tensor) -> Floats:
 
 
 @fused
-def _add_row(R: Floats, c: Floats) -> None:
-    """Change the upper triangular `R (m, m)` to that of R^T R + c c^T, by plane rotations; `c (m,)` is spent."""
+def _add_rows(R: Floats, C: Floats) -> None:
+    """Change the upper triangular `R (m, m)` to that of R^T R + C^T C, by plane rotations; `C (q, m)` is spent.
+
+    A row of R meets all rows of C before the next one, and each number is rounded as if these came alone, in turn.
+    """
     for k in range(len(R)):
-        diagonal = np.hypot(R[k, k], c[k])
-        if diagonal > 0.0:
-            cosine, sine = R[k, k] / diagonal, c[k] / diagonal
-            for j in range(k, len(R)):
-                old = R[k, j]
-                R[k, j] = cosine * old + sine * c[j]
-                c[j] = cosine * c[j] - sine * old
+        r = R[k]
+        for i in range(len(C)):
+            c = C[i]
+            diagonal = np.hypot(r[k], c[k])
+            if diagonal > 0.0:
+                cosine, sine = r[k] / diagonal, c[k] / diagonal
+                for j in range(k, len(R)):
+                    old = r[j]
+                    r[j] = cosine * old + sine * c[j]
+                    c[j] = cosine * c[j] - sine * old

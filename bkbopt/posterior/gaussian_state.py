@@ -39,6 +39,10 @@ __all__ = ["GaussianState"]
 
 #: Number of rows that are multiplied at once.
 BLOCK = 4096
+#: Up to so many hallucinated observations are taken one after the other, like single ones: their root of explained
+#: variance costs O(m^2) each, where that of a block is a factorisation. It is the second smallest step of
+#: `surrogates.pending`, of which there are three before the next larger one.
+FEW = 8
 
 
 @dataclass(frozen=True)
@@ -113,23 +117,24 @@ class GaussianState:
         return GaussianState(self.lam, V, root, self.b + z * y, w, explained), q / weight
 
     def update_in_turn(
-        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float]
+        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float], *, keeps: bool = False
     ) -> tuple["GaussianState", list[float]]:
         """`update_and_leverage` for values at some `rows` of Z, one after the other, in one call of compiled loops.
 
-        Z has r columns at least, of which the first r are read, and is where `compiles` allows it.
+        Z has r columns at least, of which the first r are read, and is where `compiles` allows it. `keeps` says that
+        other values may follow this state; see `Explained`.
         """
         state, inside, done = self, list[float](), 0
         while done < len(rows):
             # A sequence of explained parts ends and begins at the same values, however many are learnt in a call.
             most = len(rows) if state.explained is None else state.explained.left + 1
             some = slice(done, done + most)
-            state, before = state._update_few(Z, rows[some], y[some], weight[some])
+            state, before = state._update_few(Z, rows[some], y[some], weight[some], keeps=keeps and not done)
             inside, done = inside + before, done + most
         return state, inside
 
     def _update_few(
-        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float]
+        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float], *, keeps: bool = False
     ) -> tuple["GaussianState", list[float]]:
         """`update_in_turn` for values up to the end of the sequence of explained parts."""
         from bkbopt.posterior._loops import observe
@@ -141,8 +146,8 @@ class GaussianState:
         observe(Z.numpy(), np.array(rows), np.array(y), scale, *changed, inside, steps)
         explained = self.explained
         steps *= self.lam**0.5
-        for step in steps:
-            explained = explained and explained.after(step)
+        for t, step in enumerate(steps):
+            explained = explained and explained.after(step, keeps=keeps and t == 0)
         state = GaussianState(self.lam, V, root, b, w, explained)
         return state, [q / a for q, a in zip(inside.tolist(), weight, strict=True)]
 
@@ -183,8 +188,15 @@ class GaussianState:
         return float(torch.linalg.slogdet(self.V).logabsdet) - len(self.w) * math.log(self.lam)
 
     def hallucinate(self, Z: Tensor) -> "GaussianState":
-        """The state after hallucinated observations, equal to the mean, at the rows of `Z (p, r)`; w is unchanged."""
-        b, explained = self.b + Z.T @ (Z @ self.w), None
+        """The state after hallucinated observations, equal to the mean, at the rows of `Z (p, r)`; w is unchanged.
+
+        A few of them, at most `FEW`, continue the sequence of explained parts.
+        """
+        y, explained = Z @ self.w, None
+        b = self.b + Z.T @ y
+        if 1 < len(Z) <= FEW and compiles(len(self.w), Z):
+            state, _ = self.update_in_turn(Z, list(range(len(Z))), y.tolist(), [1.0] * len(Z), keeps=True)
+            return replace(state, b=b, w=self.w)
         if len(Z) == 1:
             z = Z[0]
             u = self.root @ z

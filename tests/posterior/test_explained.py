@@ -9,7 +9,7 @@ import torch
 from bkbopt.kernels import matern52, rbf
 from bkbopt.posterior.explained import LONGEST
 from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.gaussian_state import FEW, GaussianState
 
 LAM = 0.01
 VALUES = torch.tensor(np.random.default_rng(4).standard_normal(2 * LONGEST + 9))
@@ -77,6 +77,21 @@ def test_hallucinated_points_leave_the_root_of_the_observations() -> None:
         R = root(features, branch)
         np.testing.assert_allclose(R.T @ R, dense(features, branch), rtol=0.0, atol=1e-9)  # as above
         np.testing.assert_array_equal(root(features, state), before)
+
+
+def test_a_few_hallucinated_points_continue_the_sequence() -> None:
+    features, Z = problem()
+    state = start(Z).update(Z[10], 1.0)
+    before = root(features, state).copy()
+    few = state.hallucinate(Z[11 : 11 + FEW])
+    after_few = root(features, few).copy()
+    for branch in (few.hallucinate(Z[20:21]), few.hallucinate(Z[21 : 21 + FEW])):
+        R = root(features, branch)
+        np.testing.assert_allclose(R.T @ R, dense(features, branch), rtol=0.0, atol=1e-9)  # as above
+        assert branch.explained is not None
+        assert branch.explained.length > 1 + FEW
+    np.testing.assert_array_equal(root(features, few), after_few)
+    np.testing.assert_array_equal(root(features, state), before)
 
 
 def test_inducing_points_in_the_span_of_others_are_no_obstacle() -> None:

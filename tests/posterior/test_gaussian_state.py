@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.gaussian_state import FEW, GaussianState
 
 seeds = st.integers(0, 2**32 - 1)
 LAM = 0.3
@@ -88,11 +88,14 @@ def test_updates_and_appends_in_any_order_equal_the_state_of_all_data(seed: int,
     check(state, Z, n, s, torch.tensor(p.rng.standard_normal((5, 6))))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3])
-def test_hallucination_is_an_observation_at_the_mean(count: int) -> None:
-    p = Problem(1, u=20, r=10)  # two of ten change the root, three are a factorisation
+# Two of ten change the root, three are a factorisation. With 16 and more compiled loops take up to FEW in turn.
+@pytest.mark.parametrize(
+    ("count", "r"), [(0, 10), (1, 10), (2, 10), (3, 10), (1, 40), (2, 40), (FEW, 40), (FEW + 1, 40)]
+)
+def test_hallucination_is_an_observation_at_the_mean(count: int, r: int) -> None:
+    p = Problem(1, u=2 * r, r=r)
     before = p.state()
-    Z = p.rng.standard_normal((count, 10))
+    Z = p.rng.standard_normal((count, r))
     mean = Z @ before.w.numpy()
     after = before.hallucinate(torch.tensor(Z))
     check(after, np.vstack([p.Z, Z]), np.append(p.n, np.ones(count)), np.append(p.s, mean), p.query)
