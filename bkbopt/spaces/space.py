@@ -37,7 +37,7 @@ from bkbopt.spaces.points import (
     like,
     position_of,
 )
-from bkbopt.spaces.scales import Scale, moves_on
+from bkbopt.spaces.scales import Scales, moves_on
 
 __all__ = ["Categorical", "Column", "Float", "Int", "Ordinal", "Parameter", "Space"]
 
@@ -235,11 +235,11 @@ class Space:
             ArgumentError: `X` has the wrong shape, or NaN or infinite entries.
         """
         A = self._checked("X", X)
-        values = []
+        values, positions = [], self._scales.nearest(A)
         for name, parameter in self.items:
             j = self._index.get(name)
-            positions = [] if j is None else parameter.scale.nearest(A[:, j]).tolist()
-            values.append([parameter.first] * len(A) if j is None else list(map(parameter.value, positions)))
+            varying = [] if j is None else map(parameter.value, positions[j].tolist())
+            values.append([parameter.first] * len(A) if j is None else list(varying))
         rows = [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
         for name, mask in self._masks(A).items():
             for i in np.flatnonzero(~mask):
@@ -256,7 +256,14 @@ class Space:
 
         A continuum is clipped to [0, 1]; snapping twice changes nothing, to the last bit. The errors are `decode`'s.
         """
-        return like(X, self._snapped(self._checked("X", X)))
+        return like(X, self._without_inactive(self._scales.snapped(self._checked("X", X))))
+
+    def canonical(self, X: Tensor) -> Tensor:
+        """Encode what `decode` makes of `X (n, d)`, to the last bit: equal points are equal rows, also on a continuum.
+
+        The errors are `decode`'s.
+        """
+        return like(X, self._without_inactive(self._scales.canonical(self._checked("X", X))))
 
     def from_unit(self, U: Tensor) -> Tensor:
         """Map points of the unit cube `U (n, d)` into the space; an even distribution stays even.
@@ -265,7 +272,7 @@ class Space:
         whole number v on a log scale has the logarithmic width of [v - 1/2, v + 1/2]. The errors are `decode`'s.
         """
         out = np.clip(self._checked("U", U), 0.0, 1.0)
-        for j, scale in self._gridded:
+        for j, scale in self._scales.gridded:
             out[:, j] = scale.encoded(scale.spread(out[:, j]))
         return like(U, self._without_inactive(out))
 
@@ -291,10 +298,10 @@ class Space:
         base = as_array("x", x)
         if base.shape != (self.dim,):
             raise ArgumentError(f"x: expected shape ({self.dim},), got {base.shape}")
-        base = self._snapped(base[None])
+        base = self._without_inactive(self._scales.snapped(base[None]))
         masks = self._masks(base)
         blocks = [base[:0]]
-        for j, scale in self._gridded:
+        for j, scale in self._scales.gridded:
             column = self.columns[j]
             if column.name in masks and not masks[column.name].all():
                 continue
@@ -302,7 +309,7 @@ class Space:
             block = np.repeat(base, len(moves), axis=0)
             block[:, j] = moves
             blocks.append(block)
-        return like(x, self._snapped(np.concatenate(blocks)) if masks else np.concatenate(blocks))
+        return like(x, self._without_inactive(self._scales.snapped(np.concatenate(blocks))))
 
     def all_points(self, limit: int) -> Tensor:
         """List every point of a discrete space, `(N, d)`; the last column changes fastest.
@@ -317,7 +324,7 @@ class Space:
         sizes = [column.n_values or 0 for column in self.columns]
         X = np.empty((math.prod(sizes), self.dim))
         rows = np.arange(len(X))
-        for j, scale in reversed(self._gridded):
+        for j, scale in reversed(self._scales.gridded):
             rows, positions = np.divmod(rows, sizes[j])
             X[:, j] = scale.encoded(positions)
         return torch.from_numpy(X)
@@ -361,20 +368,14 @@ class Space:
         return {name: j for j, (name, _) in enumerate(self._free)}
 
     @cached_property
-    def _gridded(self) -> list[tuple[int, Scale]]:
-        return [(j, p.scale) for j, (_, p) in enumerate(self._free) if p.n_values is not None]
+    def _scales(self) -> Scales:
+        return Scales(tuple(parameter.scale for _, parameter in self._free))
 
     def _checked(self, argument: str, X: Tensor) -> NDArray[np.float64]:
         A = as_array(argument, X)
         if A.ndim != 2 or A.shape[1] != self.dim:
             raise ArgumentError(f"{argument}: expected shape (n, {self.dim}), got {A.shape}")
         return A
-
-    def _snapped(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.clip(A, 0.0, 1.0)
-        for j, scale in self._gridded:
-            out[:, j] = scale.encoded(scale.nearest(A[:, j]))
-        return self._without_inactive(out)
 
     def _without_inactive(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
         """Encoded points whose inactive columns hold their constants; changed in place."""

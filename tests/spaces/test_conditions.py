@@ -96,6 +96,15 @@ def test_points_of_a_conditional_space_are_those_found_by_trying_all(space):
         assert space.active(point) == tuple(point)
 
 
+def test_canonical_points_of_a_conditional_space_have_constants_where_a_parameter_is_not_active():
+    under = {"kind": ["a", "b"]}
+    space = Space.parse({"x": Float(-1.0, 7.0), "kind": ["a", "b", "c"], "y": Float(2.0, 9.0, when=under)})
+    X = torch.tensor(np.random.default_rng(0).uniform(-0.1, 2.4, (50, 3)))
+    found = space.canonical(X)
+    assert torch.equal(found, space.encode(space.decode(X)))
+    assert len(set(found[found[:, 1] == 2.0, 2].tolist())) == 1
+
+
 @given(discrete_spaces(), st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_samples_snapped_points_and_neighbours_are_points(space, seed):

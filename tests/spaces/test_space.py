@@ -131,6 +131,13 @@ def test_encode_inverts_decode_on_snapped_points(space, seed):
             torch.testing.assert_close(again[:, j], X[:, j], rtol=0, atol=2 * EPS * (1 + resolution))
 
 
+@given(spaces(), seeds)
+def test_canonical_points_are_those_that_decode_and_encode_make(space, seed):
+    X = cube(space, 20, seed, spill=0.3)
+    for rows in (X[:1], X):  # the codes of a row do not depend on the others
+        assert torch.equal(space.canonical(rows), space.encode(space.decode(rows)))
+
+
 def free(space):
     return [space.parameters[column.name] for column in space.columns]
 

@@ -185,7 +185,7 @@ def test_encode_refuses_what_is_no_list_of_dicts(rows):
         SPACE.encode(rows)
 
 
-@pytest.mark.parametrize("call", [SPACE.decode, SPACE.snap, SPACE.from_unit])
+@pytest.mark.parametrize("call", [SPACE.decode, SPACE.canonical, SPACE.snap, SPACE.from_unit])
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [

@@ -170,16 +170,12 @@ class BoxCandidates:
             return set()
         return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
 
-    def _canonical(self, U: Tensor) -> Tensor:
-        """The points `(n, k)` decoded and encoded again, so that equal parameters have equal keys."""
-        return self.space.encode(self.space.decode(U))
-
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
         return self._first_of((U[:1], *U[1:].split(BLOCK)), taken)
 
     def _first_of(self, blocks: Iterable[Tensor], taken: set[bytes]) -> Choice | None:
         for block in blocks:
-            U = self._canonical(block)
+            U = self.space.canonical(block)
             for i, key in enumerate(row_keys(U)):
                 if key not in taken and self._usable(U, i):
                     return Choice(self.embedding(U[i : i + 1])[0], self.embedding.point(U[i]))
@@ -222,7 +218,7 @@ class BoxCandidates:
             # Other suggestions order the shared points by another criterion, possibly with no pending point either.
             own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
             U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng))[:N_NEAR]
-            canonical = self._canonical(U)
+            canonical = self.space.canonical(U)
             usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
