@@ -166,7 +166,7 @@ POSTERIOR = (
     Fault(
         "a block of imagined observations moves the mean",
         "posterior/gaussian_state.py",
-        "self.b + Z.T @ (Z @ self.w)",
+        "self.b + Z.T @ y",
         "self.b",
         STATE,
     ),
