@@ -32,7 +32,7 @@ _ROW = re.compile(r" in row 0\b|\brow 0: ")
 
 @dataclass(frozen=True)
 class _Table:
-    """The lines of a file: their numbers, and their cells by column."""
+    """The lines of a file: their numbers, and their cells by column, as they are written."""
 
     path: str
     columns: tuple[str, ...]
@@ -64,6 +64,7 @@ class _Outcomes:
 
     def read(self, table: _Table, line: int, cells: dict[str, str]) -> Outcome:
         """What a line gave: the values, those of constraints, or both; of a failed trial nothing."""
+        cells = {column: text.strip() for column, text in cells.items()}
         if cells.get("state", COMPLETE) == FAIL:
             return Outcome()
         limits = {name: table.number(line, at, cells[at]) for name, at in self.limits.items() if cells[at]}
@@ -140,14 +141,12 @@ def _read(path: str) -> _Table:
                 f"{path}: line {line}: expected as many cells, separated by commas, as the first line has names, "
                 f"{len(columns)}, got {len(cells)}."
             )
-    return _Table(
-        path, columns, tuple((at, {n: c.strip() for n, c in zip(columns, row, strict=True)}) for at, row in lines)
-    )
+    return _Table(path, columns, tuple((at, dict(zip(columns, row, strict=True))) for at, row in lines))
 
 
 def _is_over(table: _Table, line: int, cells: dict[str, str]) -> bool:
     """Whether a trial is complete or failed; running and queued ones of an exported table are left out."""
-    state = cells.get("state", COMPLETE)
+    state = cells.get("state", COMPLETE).strip()
     if state not in (COMPLETE, FAIL, "RUNNING", "WAITING"):
         raise table.error(line, "state", "COMPLETE, FAIL, RUNNING or WAITING", state)
     return state in (COMPLETE, FAIL)
@@ -200,20 +199,29 @@ class _Params:
         """The parameters of a line, which are a point of the space or pool."""
         params: dict[str, Any] = {}
         for name, column in self.columns.items():
-            text = cells[column]
-            choices = self._by_text[name].get(text, [])
+            text, by_text = cells[column].strip(), self._by_text[name]
+            choices = by_text.get(cells[column]) or by_text.get(text, [])  # blanks may be part of a choice
             if len(choices) > 1:
                 raise table.error(line, column, f"text of one choice, since that of {choices} is the same", text)
             if choices:
                 params[name] = choices[0]
             elif text:  # an empty cell is that of an inactive parameter, or of the choice None
                 params[name] = self._value(name, text)
-        params = dict(self.opt._core.conversion.without_gaps(params))
+        params = self._without_gaps(params)
         try:
             self.opt.encode([params])
         except (ArgumentError, ArgumentTypeError) as error:
             text = _ROW.sub("", str(error), count=1)
             raise ArgumentError(f"{table.path}: line {line}: {text}") from None
+        return params
+
+    def _without_gaps(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters without inactive ones, whose cells are empty; an empty cell may also be the choice ""."""
+        params = dict(self.opt._core.conversion.without_gaps(params))
+        if self.opt.space is not None and "" in params.values():
+            with contextlib.suppress(ArgumentError):  # a wrong value of a switch is refused with the other values
+                active = self.opt.space.active(params)
+                params = {name: value for name, value in params.items() if value != "" or name in active}
         return params
 
     @functools.cached_property

@@ -111,6 +111,31 @@ def test_an_empty_cell_is_the_choice_none_where_its_parameter_is_active(
     assert [dict(trial.params) for trial in bo.Optimizer.load(log).trials] == points
 
 
+def test_blanks_may_be_part_of_a_choice(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    space, log = {"mark": [" ", "a", " a"], "x": (0.0, 1.0)}, tmp_path / "log"
+    bo.Optimizer(space, storage=log, seed=0)
+    points = [{"mark": " ", "x": 0.1}, {"mark": " a", "x": 0.2}, {"mark": "a", "x": 0.3}, {"mark": "a", "x": 0.4}]
+    call(capsys, "tell", log, "--from", past(" ,0.1,1", " a,0.2,2", "a, 0.3 ,3", " a ,0.4, 4 ", head="mark,x,value"))
+    assert [dict(trial.params) for trial in bo.Optimizer.load(log).trials] == points
+    call(capsys, "export", log, tmp_path / "out.csv")
+    bo.Optimizer(space, storage=tmp_path / "other", seed=0)
+    call(capsys, "tell", tmp_path / "other", "--from", tmp_path / "out.csv")
+    assert [dict(trial.params) for trial in bo.Optimizer.load(tmp_path / "other").trials] == points
+
+
+def test_an_empty_cell_is_the_choice_of_no_text_where_its_parameter_is_active(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"kind": ["forest", "line"], "mode": bo.Categorical(["", "wide"], when={"kind": "forest"})}
+    log = tmp_path / "log"
+    bo.Optimizer(space, storage=log, seed=0)
+    points = [{"kind": "forest", "mode": ""}, {"kind": "line"}, {"kind": "forest", "mode": "wide"}]
+    call(capsys, "tell", log, "--from", past("forest,,1", "line,,2", "forest,wide,3", head="kind,mode,value"))
+    assert [dict(trial.params) for trial in bo.Optimizer.load(log).trials] == points
+
+
 LIMITED = {"x": (0.0, 1.0)}
 
 
