@@ -195,6 +195,12 @@ def _count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text.strip()}")
 
 
+def _id(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        return as_number(int, text)
+    raise argparse.ArgumentTypeError(f"invalid int value: {text!r}")
+
+
 def _limit(text: str) -> tuple[str, float]:
     name, equals, value = text.rpartition("=")
     try:
@@ -316,7 +322,7 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--replace", action="store_true", help=text)
     tell.add_argument("--pool", **{**_POOL, "help": f"with --from or --params, {_POOL['help']}"})
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
-    fail.add_argument("id", metavar="ID", type=int, help="the trial")
+    fail.add_argument("id", metavar="ID", type=_id, help="the trial")
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
     text = "seconds since the ask of a trial, or since its last heartbeat"
     recover.add_argument("--older-than", type=_seconds, metavar="SECONDS", help=text)

@@ -25,6 +25,8 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "0", "1_000"), "argument VALUE: invalid float value: '1_000'"),
         (("tell", state, "0", "\u0661"), "argument VALUE: invalid float value"),
         (("tell", state, "0_0", "1"), "argument ID: invalid int value: '0_0'"),
+        (("fail", state, "0_0"), "argument ID: invalid int value: '0_0'"),
+        (("fail", state, "\u0660"), "argument ID: invalid int value: '\u0660'"),
         (("tell", state, "0", "1", "--std", "1_0"), "expected a finite standard deviation >= 0, got 1_0"),
         (("tell", state, "0", "1", "--constraint", "heat=1_0"), "expected NAME=NUMBER, got 'heat=1_0'"),
         (("ask", state, "-n", "1_0"), "argument -n: expected a whole number >= 1"),
