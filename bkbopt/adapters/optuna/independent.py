@@ -43,6 +43,6 @@ def independent_value(
         if counts.any():
             open_values = grid[counts == counts.min()]
             return float(open_values[rng.integers(len(open_values))])
-    space = Space(((own, parameter),))
-    u = torch.tensor([[0.5]], dtype=torch.float64) if trial.number == 0 else torch.as_tensor(rng.random((1, 1)))
-    return float(space.decode(space.from_unit(u))[0][own])
+    space = Space(((own, parameter),))  # without columns if doubles know a single value only
+    u = rng.random((1, space.dim)) if trial.number else np.full((1, space.dim), 0.5)
+    return float(space.decode(space.from_unit(torch.as_tensor(u)))[0][own])

@@ -36,6 +36,7 @@ DISTRIBUTIONS: Space = {
     "ratio beyond doubles": FloatDistribution(1e-300, 1e300, log=True),
     "step below rounding": FloatDistribution(0.0, 1.0, step=1e-17),
     "two ints": IntDistribution(7, 8),
+    "two ints of one double": IntDistribution(2**53, 2**53 + 1),
     "bool": CategoricalDistribution([False, True]),
     "mixed": CategoricalDistribution([None, True, 1.5, "x", -3]),
     "strings": CategoricalDistribution(["relu", "tanh", ""]),
