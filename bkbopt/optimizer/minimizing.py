@@ -78,7 +78,7 @@ def minimize(
     Raises:
         ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
             objectives or with constraints, or `Optimizer` or `tell` raises it.
-        ArgumentTypeError: an argument has the wrong type, or is unknown.
+        ArgumentTypeError: an argument has the wrong type, or is unknown; `executor` does not return futures.
         SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
             the run ends.
 
@@ -108,8 +108,8 @@ def minimize(
         timeout = check_number("timeout", timeout, 0.0, "a number of seconds >= 0")
     if stop_at_regret is not None:
         stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
-    if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
+    if executor is not None:
+        _check_executor(executor)
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
     check_choice("invalid", invalid, ("raise", "fail"))
@@ -155,6 +155,13 @@ def _check_names(options: Mapping[str, Any]) -> None:
         similar = difflib.get_close_matches(unknown, [*known, *inspect.signature(minimize).parameters], 1)
         advice = f"; do you mean {similar[0]}?" if similar else "."
         raise ArgumentTypeError(f"{unknown}: expected an argument of minimize or Optimizer, got an unknown one{advice}")
+
+
+def _check_executor(executor: Any) -> None:
+    if isinstance(executor, type):
+        raise ArgumentTypeError(f"executor: expected an object, got the class {executor.__name__}; make one of it.")
+    if not callable(getattr(executor, "submit", None)):
+        raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
 
 
 def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
@@ -294,6 +301,11 @@ class _Run:
                     in_flight[trial.id] = (trial, None)  # it is failed if `submit` raises an error
                     future = executor.submit(self.f, self._argument(trial))
                     in_flight[trial.id] = (trial, future)
+                    if not callable(getattr(future, "add_done_callback", None)):
+                        raise ArgumentTypeError(
+                            "executor: expected submit(f, params) to return a future with add_done_callback, as those "
+                            f"of concurrent.futures, got {type(future).__name__}."
+                        )
                     future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
                 if not in_flight:
                     return

@@ -249,6 +249,7 @@ def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[s
         ({"n_workers": 1.5}, ArgumentError, "n_workers"),
         ({"stop_at_regret": -1.0}, ArgumentError, "stop_at_regret"),
         ({"executor": 4}, ArgumentTypeError, "executor"),
+        ({"executor": ThreadPoolExecutor}, ArgumentTypeError, "executor: .* the class ThreadPoolExecutor; make one"),
         ({"invalid": "drop"}, ArgumentError, "invalid"),
         ({"catch": 4}, ArgumentTypeError, "catch"),
         ({"catch": ("BoomError",)}, ArgumentTypeError, "catch"),

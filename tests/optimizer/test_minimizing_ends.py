@@ -71,6 +71,17 @@ def test_no_trial_stays_running_if_the_executor_refuses_it() -> None:
     assert opt.trials[-1].params == opt.trials[-2].params
 
 
+def test_an_executor_that_returns_no_futures_is_refused_and_its_trial_is_queued_again() -> None:
+    class Jobs:
+        def submit(self, f: Any, params: dict[str, Any]) -> int:
+            return 7
+
+    opt = bo.Optimizer(SPACE, **OPTIONS)
+    with pytest.raises(ArgumentTypeError, match=r"executor: expected .* a future with add_done_callback, .* got int"):
+        bo.minimize(bowl, opt, 9, executor=Jobs())
+    assert [t.state for t in opt.trials] == ["FAIL", "WAITING"]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, BoomError])
 def test_the_point_of_a_trial_is_queued_after_an_interrupt_and_not_after_an_error_of_its_own(
     error: type[BaseException],
