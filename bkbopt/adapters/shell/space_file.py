@@ -91,7 +91,7 @@ def _parameter(name: str, entry: Any) -> Any:
         return entry
     fields = dict(entry)
     kind = fields.pop("type", None)
-    if kind not in NEEDED:
+    if not isinstance(kind, str) or kind not in NEEDED:
         raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(NEEDED)}, got {kind!r}.")
     needed, besides = NEEDED[kind], BESIDES[kind]
     if not needed <= set(fields) <= needed | besides:
