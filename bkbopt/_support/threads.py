@@ -1,7 +1,12 @@
-"""Thread limits: blocks of work on small matrices run on one thread, and the caller's settings are restored."""
+"""Thread limits: blocks of work on small matrices run on one thread, and the caller's settings are restored.
+
+Forked processes begin with one torch thread. OpenMP's threads do not survive a fork: once torch has used several in the
+parent, which a scrambled Sobol sequence does, the first loop that the child would share among threads never ends.
+"""
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,3 +60,7 @@ def small_scipy_work() -> Iterator[None]:
 def threads_for(flops: float) -> contextlib.AbstractContextManager[None]:
     """`small_work` if `flops` is below the size where more threads pay off (about 1 ms of one core)."""
     return small_work() if flops < 2e7 else contextlib.nullcontext()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=functools.partial(torch.set_num_threads, 1))
