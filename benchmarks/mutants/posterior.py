@@ -171,6 +171,13 @@ POSTERIOR = (
         STATE,
     ),
     Fault(
+        "a few imagined observations count half",
+        "posterior/gaussian_state.py",
+        "[1.0] * len(Z), keeps=True",
+        "[0.5] * len(Z), keeps=True",
+        STATE,
+    ),
+    Fault(
         "the effective dimension is not one of leverages",
         "posterior/gaussian_state.py",
         "len(self.w) - self.lam * float(",
