@@ -8,6 +8,7 @@ logarithms differently with the layout of the array. So all of them are computed
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -45,7 +46,7 @@ class Scale(Protocol):
         ...
 
 
-class _Real:
+class _Real(ABC):
     """The positions of real numbers, by a scale that is a function of the value."""
 
     #: Bounds and width: numbers, or a row (d,) of them for arrays (n, d).
@@ -54,9 +55,9 @@ class _Real:
     log: bool
 
     @property
+    @abstractmethod
     def width(self) -> float | Array:
         """See `Scale`."""
-        raise NotImplementedError
 
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
