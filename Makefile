@@ -10,8 +10,11 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
+# Packages are installed without bytecode, of which a third is ever needed: it is written when they are first imported.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test test-all faults mutants example notebooks bench clean
+.PHONY: help env check docs loops test test-all faults mutants example notebooks bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test ! -L .venv || { echo ".venv: expected a folder of this checkout, got a link, whose target would be cleared;" \
 	  "update the environment there, or remove the link." >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[dev]"
 	@touch $@
 
 check: $(STAMP) ## ruff, mypy --strict, the import layers, spelling
@@ -37,13 +40,17 @@ docs: $(STAMP) ## build the reference and the guides to out/docs; a warning or a
 	$(BIN)/python -m sphinx -q -E -W --keep-going -d out/doctrees docs out/docs
 	$(BIN)/python docs/check_links.py out/docs
 
+# Once, and beside the checks: test processes that begin together would each compile most of them.
+loops: $(STAMP) ## compile the loops that have changed
+	OMP_NUM_THREADS=1 $(BIN)/bkbopt compile --quiet
+
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
-test: $(STAMP) ## make check and make docs side by side, then the tests
-	$(MAKE) -j $(JOBS) check docs
+test: $(STAMP) ## make loops, make check and make docs side by side, then the tests
+	$(MAKE) -j $(JOBS) loops check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
-	$(MAKE) -j $(JOBS) check docs
+	$(MAKE) -j $(JOBS) loops check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
 
 faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"

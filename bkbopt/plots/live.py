@@ -128,7 +128,7 @@ class _InPlace:
         if self._handle is None:
             from IPython.display import display
 
-            self._handle = display(figure, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(figure, display_id=True)
         else:
             self._handle.update(figure)
 
