@@ -17,12 +17,12 @@ from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, PKAWV, KernelAWV, Onl
 
 CLASSIFIERS = [BPAS(), FOGD(), KOGD(loss="logistic"), KONS(), FORKS(), ProsNKONS()]
 REGRESSORS = [KOGD(loss="squared"), FOGD(loss="squared"), KernelAWV(), PKAWV()]
-#: What the checks look at is the wrapper: one learner and an eighth of the rows are enough to see a fault of it.
+#: What the checks look at is the wrapper: one learner and a twenty-fourth of the rows are enough to see a fault of it.
 FAST = "KOGD"
 
 
 def named(learners: list[OnlineLearner]) -> list[Any]:
-    fast = [pytest.param(one, 8, id=FAST) for one in learners if type(one).__name__ == FAST]
+    fast = [pytest.param(one, 24, id=FAST) for one in learners if type(one).__name__ == FAST]
     return fast + [
         pytest.param(one, 1, id=f"{type(one).__name__} with all rows", marks=pytest.mark.slow) for one in learners
     ]
@@ -63,6 +63,7 @@ def test_two_classes_of_a_data_set_of_rivers() -> None:
     assert loss < 0.4  # the entropy of a fair coin is 0.69
 
 
+@pytest.mark.slow
 def test_seven_classes_of_a_data_set_of_rivers() -> None:
     assert score(RiverClassifier(FORKS()), datasets.ImageSegments().take(1000), metrics.Accuracy()) > 0.8
 

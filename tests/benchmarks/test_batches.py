@@ -188,6 +188,7 @@ def test_files_tell_batches_apart(tmp_path: Path) -> None:
     assert names == ["bkb-abc_branin-q1_10_0.json", "bkb-abc_branin-q10_10_0.json"]
 
 
+@pytest.mark.slow
 def test_nothing_is_computed_twice_and_missing_data_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

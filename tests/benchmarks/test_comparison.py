@@ -22,6 +22,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_search_loads_none_of_the_parts_that_are_left_out_of_its_digest() -> None:
     done = subprocess.run([sys.executable, "-c", SEARCH], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()

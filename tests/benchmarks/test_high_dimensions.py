@@ -44,6 +44,7 @@ def test_functions_have_the_columns_of_the_table(name: str) -> None:
     assert name in (high_dimensions.__doc__ or "")
 
 
+@pytest.mark.slow
 def test_comparison_runs_and_says_what_a_trial_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     high_dimensions.main(["--quick", "--trials", "12", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)])
     out = capsys.readouterr().out

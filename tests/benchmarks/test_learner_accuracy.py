@@ -19,6 +19,7 @@ def test_every_learner_has_a_row() -> None:
     assert {kind.__name__ for kind in kinds - {OnlineLearner}} == names
 
 
+@pytest.mark.slow
 def test_program_prints_both_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +69,7 @@ def test_streams_of_river_are_there_in_their_order() -> None:
         assert stream.X.shape[0] == 30
 
 
+@pytest.mark.slow
 def test_tables_behind_the_defaults_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     streams = [sets.synthetic(60, labels=True)]
     defaults.lengthscales("By lengthscale", streams, (KOGD,))

@@ -24,6 +24,7 @@ def test_all_surrogates_meet_the_same_start_and_noise() -> None:
     np.testing.assert_array_equal(one.ys_noisy[:10], two.ys_noisy[:10])
 
 
+@pytest.mark.slow
 def test_learners_with_a_budget_fill_it() -> None:
     problem, n = problem_named("branin"), min(online_surrogates.TRIALS.values())
     runs = [online_surrogates.run_surrogate(name, problem, 26, 0) for name in ("kogd", *online_surrogates.BUDGETS)]

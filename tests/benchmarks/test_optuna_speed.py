@@ -79,6 +79,7 @@ def test_no_step_follows_one_above_the_limit(monkeypatch: pytest.MonkeyPatch) ->
     assert cost.warm == cost.longest > 0.0
 
 
+@pytest.mark.slow
 def test_every_table_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def here(repeats: int, *arguments: object) -> Cost:
         return measure(*arguments)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ def waves(n: int = 400, d: int = 3) -> sets.Data:
     return X, np.where(np.sin(4.0 * X[:, 0]) + X[:, 1] > 0.2 * rng.normal(size=n), 1.0, -1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not program.DATA.is_dir(), reason=f"the data sets are not there: {program.DATA}")
 def test_quick_tables_stand_beside_the_printed_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--quick", "--rows", "300", "--data", str(program.DATA), "--out", str(tmp_path)]

@@ -18,8 +18,8 @@ from tests.sweeps import slow_but
 
 ZDT = {"zdt1": ZDT1(dim=6), "zdt2": ZDT2(dim=6)}
 PAIRS = [
-    # Its runs take as long as those of all others together.
-    pytest.param(peer, problem, marks=[pytest.mark.slow] if peer == "qlognehvi" else [])
+    # The runs of these take as long as those of all others together.
+    pytest.param(peer, problem, marks=[pytest.mark.slow] if peer in ("logcei", "qlognehvi", "qlognei") else [])
     for peer in pareto.PEERS
     for problem in ("zdt2", "gardner2-noisy")
     if peer != "bkbopt" and pareto.suits(peer, problem)
@@ -95,7 +95,7 @@ def test_the_welded_beam_is_botorchs_but_for_the_buckling_load() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", slow_but({"gardner2", "gramacy"}, ["gardner2", "welded-beam", "gramacy", "speed-reducer", "hartmann-ball"])
+    "name", slow_but({"gardner2"}, ["gardner2", "welded-beam", "gramacy", "speed-reducer", "hartmann-ball"])
 )
 def test_the_minimum_is_feasible_and_no_local_search_leads_below_it(name: str) -> None:
     problem = CONSTRAINED[name]

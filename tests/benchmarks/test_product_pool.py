@@ -8,6 +8,7 @@ import pytest
 from benchmarks import product_pool
 
 
+@pytest.mark.slow
 def test_tables_are_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     searches = {name: product_pool.SEARCHES[name] for name in ("bkbopt", "random rows", "TPE")}
     monkeypatch.setattr(product_pool, "SEARCHES", searches)

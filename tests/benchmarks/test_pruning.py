@@ -26,6 +26,7 @@ def test_pruned_trials_count_their_own_steps_only() -> None:
     assert training.steps == sum(len(trial.intermediate_values) for trial in study.trials)
 
 
+@pytest.mark.slow
 def test_a_table_has_a_row_for_each_pruner_and_sampler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--problems", "hartmann6", "--steps", "300", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
     pruning.main([*sizes, "--peers", "bkb", "random", "--pruners", "none", "halving"])

@@ -117,6 +117,7 @@ def test_thompson_stays_in_the_region() -> None:
     assert np.all(np.abs(found - centre).max(0) > 0)
 
 
+@pytest.mark.slow
 def test_turbo_finds_a_bowl_and_recommends_the_smallest_posterior_mean() -> None:
     # In two dimensions 28 failures in a row end a region.
     study = study_of(TurboSampler(0, 10), 36)
@@ -129,6 +130,7 @@ def test_turbo_finds_a_bowl_and_recommends_the_smallest_posterior_mean() -> None
     assert np.hypot(found["x"] - 0.3, found["y"] + 0.6) < 0.15
 
 
+@pytest.mark.slow
 def test_a_collapsed_region_is_forgotten_but_for_its_centre(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 

@@ -11,6 +11,7 @@ from botorch.test_functions import Griewank, Rosenbrock
 from benchmarks.structured_functions import mixed_bowl
 from benchmarks.tasks import DEVELOPMENT, HELD_OUT, NOISELESS, OUTLIERS, SETS, TASKS, from_botorch, of_problem
 from benchmarks.tuning import N_SPLITS, TUNING, random_settings
+from tests.sweeps import slow_but
 
 FUNCTIONS = [name for name in SETS["all"] if name not in TUNING]
 every_tuning = pytest.mark.parametrize("name", TUNING)
@@ -98,7 +99,7 @@ def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
     assert len({task.observe(settings, seed=3, number=i)[0] for i in range(10)}) > 1
 
 
-@every_tuning
+@pytest.mark.parametrize("name", slow_but({"svm"}, TUNING))
 def test_the_true_value_is_the_mean_over_all_splits(name: str) -> None:
     tuning = TUNING[name]
     settings = min(random_settings(tuning, 8), key=lambda s: s.get("n_estimators", s.get("max_iter", 0)))  # a fast one

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweeps import slow_but
+
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
+NAMES = sorted(path.stem for path in GUIDES.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in GUIDES.glob("*.md")))
+# The blocks of the two slow guides take as long as those of all others together.
+@pytest.mark.parametrize("name", slow_but({*NAMES} - {"kernels-noise-budgets", "migrating"}, NAMES))
 def test_every_python_block_of_a_guide_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((GUIDES / f"{name}.md").read_text(encoding="utf-8"))

@@ -138,6 +138,7 @@ def test_screen_pool_says_which_file_is_missing(run: Run, tmp_path: Path) -> Non
     assert "cadata.npz" in done.stderr
 
 
+@pytest.mark.slow
 def test_variance_starvation_shows_calibrated_and_starved_widths(run: Run, tmp_path: Path) -> None:
     out = output_of(run, "variance_starvation", tmp_path)
     # Far from all data an honest posterior is the prior, whose deviation is 1; the table has four digits.
@@ -157,6 +158,7 @@ def test_optuna_sampler_measures_both_answers_on_kept_rows(run: Run, tmp_path: P
     assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
 
 
+@pytest.mark.slow
 def test_optuna_sampler_reads_the_folder_and_says_which_file_is_missing(run: Run, tmp_path: Path) -> None:
     missing = run("optuna_sampler", tmp_path, "--data", str(tmp_path))
     assert missing.returncode == 2
@@ -198,7 +200,7 @@ def test_a_library_is_screened_on_workers_that_have_its_parts(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("way", "package", "n_runs"),
     [
-        ("executor", "concurrent", 1),
+        pytest.param("executor", "concurrent", 1, marks=pytest.mark.slow),
         pytest.param("dask", "distributed", 1, marks=pytest.mark.slow),
         pytest.param("optuna", "optuna", 1, marks=pytest.mark.slow),
         ("libensemble", "libensemble", 1),

@@ -15,7 +15,6 @@ from tests.faults.interrupts import sweep
 #: Scenes of the fast slice, and at how many lines of each.
 FAST = (
     "model, set_space",
-    "model in memory, set_space",
     "model in memory, recover",
     "model, tell, refused",
     "queue, ask(3)",

@@ -191,6 +191,7 @@ def n_infeasible(optimizers: list[bo.Optimizer]) -> int:
     return sum(sum(opt.recommend().params.values()) > 1.0 for opt in optimizers)
 
 
+@pytest.mark.slow
 def test_under_noise_nine_in_ten_recommended_points_are_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
     optimizers = [limited(seed) for seed in range(20)]
     # Two are expected, with a standard deviation of 1.3; of 40 seeds six are infeasible.

@@ -79,6 +79,7 @@ def test_beta_is_the_theorems_and_printed_for_every_step() -> None:
         assert d.beta == pytest.approx(2.0 * np.sqrt(gain) + 1.0 + np.sqrt(2.0), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_average_regret_falls() -> None:
     # A smooth kernel: the theorem's radius is several times what is needed, and the pool has to be learnt all over.
     kernel = bo.kernels.rbf(2, 1.2)

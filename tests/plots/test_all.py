@@ -112,6 +112,7 @@ def test_drawing_changes_nothing_that_the_optimizer_does(mixed: bo.Optimizer, tm
     assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
 
 
+@pytest.mark.slow
 def test_pyplot_is_not_even_imported_and_no_setting_changes() -> None:
     code = """
 import sys

@@ -62,6 +62,7 @@ def test_values_beyond_what_can_be_drawn_are_at_the_end_of_it() -> None:
     assert ax.get_lines()[0].get_ydata() == pytest.approx([WIDEST, -WIDEST])
 
 
+@pytest.mark.slow
 def test_a_report_of_extreme_values_is_written(tmp_path: Path) -> None:
     plots.report(told(ENDS["both ends"], 2), tmp_path / "run.html")
     plots.report(told(ENDS["a penalty"], 12), tmp_path / "run.html")

@@ -41,7 +41,7 @@ def test_the_quantile_keeps_half_of_the_failures_for_the_model() -> None:
     assert gap_quantile(gap, 0.999999) == 199.0
 
 
-@pytest.mark.parametrize("name", slow_but({"pool", "conditional"}, SPACES))
+@pytest.mark.parametrize("name", slow_but({"pool"}, SPACES))
 def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_of_conditional_parameters_the_best_branch_with_the_values_is_taken(fixe
     assert best.mean <= opt.predict(agreeing)[0].min() + 1e-9
 
 
+@pytest.mark.slow
 def test_constraints_hold_with_probability_nine_tenths_and_the_mean_is_the_best_of_such_points() -> None:
     opt = told(limit=lambda p: p["x"] + p["y"] - 0.7)
     for fixed in CONTEXTS[:3]:

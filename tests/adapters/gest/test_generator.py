@@ -164,6 +164,7 @@ def test_several_objectives_are_those_of_an_optimizer_told_the_same() -> None:
     assert [trial.values for trial in generator.optimizer.best_trials] == [trial.values for trial in opt.best_trials]
 
 
+@pytest.mark.slow
 def test_a_run_ends_at_the_constrained_optimum() -> None:
     stated = VOCS(
         variables={"x": [0.0, 1.0], "y": [0.0, 1.0]},

@@ -29,6 +29,7 @@ def test_the_constrained_optimum_is_found() -> None:
     assert study.best_trial.params == pytest.approx({"x": 0.5, "y": 0.5}, abs=0.15)
 
 
+@pytest.mark.slow
 def test_a_small_feasible_region_is_found_by_its_constraint() -> None:
     study = new_study()
 

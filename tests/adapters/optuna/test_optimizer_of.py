@@ -199,6 +199,7 @@ def test_a_study_of_another_sampler_has_a_model_too() -> None:
     assert (std > 0.0).all()
 
 
+@pytest.mark.slow
 def test_pictures_and_reports_are_drawn_of_a_study(tmp_path: Path) -> None:
     plots = pytest.importorskip("bkbopt.plots")
     study = new_study()

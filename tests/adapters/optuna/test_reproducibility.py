@@ -119,7 +119,7 @@ def test_two_studies_of_one_sampler_do_not_disturb_each_other() -> None:
     assert params_of(studies[0]) != params_of(studies[1])
 
 
-@pytest.mark.parametrize("n_before", [1, 12])
+@pytest.mark.parametrize("n_before", slow_but({1}, [1, 12]))
 def test_a_study_in_place_of_a_deleted_one_is_followed_anew(
     n_before: int, open_storage: Callable[..., BaseStorage]
 ) -> None:

@@ -244,6 +244,7 @@ def test_the_score_of_a_point_without_width_is_the_posterior_mean() -> None:
     assert torch.equal(scores, mean)
 
 
+@pytest.mark.slow
 def test_thompson_scores_are_joint_samples() -> None:
     m, X = model()
     rng = np.random.default_rng(0)
