@@ -179,7 +179,6 @@ def same(first: tuple[Kernel, float], second: tuple[Kernel, float]) -> bool:
     return type(a) is type(b) and torch.equal(a.theta, b.theta) and first[1] == second[1]
 
 
-@pytest.mark.slow
 def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
