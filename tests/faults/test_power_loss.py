@@ -12,7 +12,10 @@ from tests.faults import disk_calls, power_loss
 from tests.faults.disk_calls import Call, Kind
 from tests.memory import memory_folder
 
-pytestmark = pytest.mark.skipif(disk_calls.missing() is not None, reason=str(disk_calls.missing()))
+pytestmark = [
+    pytest.mark.skipif(disk_calls.missing() is not None, reason=str(disk_calls.missing())),
+    pytest.mark.xdist_group("power loss"),  # one process for all: the recording takes as long as the tests
+]
 
 
 @pytest.fixture(scope="module")

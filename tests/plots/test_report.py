@@ -21,6 +21,8 @@ from bkbopt import plots
 from bkbopt.plots.report import FRONT
 from tests.plots.pages import Node, read
 
+#: One process for all: the fixture is a run.
+pytestmark = pytest.mark.xdist_group("report")
 HOSTILE = "<script>alert(1)</script>"
 
 
