@@ -85,14 +85,15 @@ def test_objective_may_keep_and_change_its_params() -> None:
 
 @pytest.mark.parametrize("n_workers", [None, 3])
 def test_threads_run_all_trials(n_workers: int | None) -> None:
-    running, most, lock = 0, 0, threading.Lock()
+    started, running, most, lock, two = 0, 0, 0, threading.Lock(), threading.Barrier(2)
 
     def f(params: dict[str, Any]) -> float:
-        nonlocal running, most
+        nonlocal started, running, most
         with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.01)
+            started, running = started + 1, running + 1
+            most, is_early = max(most, running), started <= 2
+        if is_early:
+            two.wait(60.0)  # however long the second suggestion takes; a failure if they never run together
         with lock:
             running -= 1
         return bowl(params)
