@@ -13,6 +13,7 @@ Kernels are immutable: fitting makes a new one with `with_theta`, so that featur
 
 import copy
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -185,7 +186,15 @@ def _at(value: Any, device: torch.device) -> Any:
 
 def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:
     """Whether the kernel has closed-form derivatives for points on the device of `X` (only the CPU is supported)."""
-    return isinstance(kernel, ClosedFormKernel) and X.device.type == "cpu"
+    return X.device.type == "cpu" and (_is_closed_form(type(kernel)) or isinstance(kernel, ClosedFormKernel))
+
+
+@functools.cache
+def _is_closed_form(cls: type) -> bool:
+    """Whether a class has all members of a `ClosedFormKernel`; Python 3.11's `isinstance` would compute the prior."""
+    protocols = (Kernel, FittableKernel, ClosedFormKernel)
+    names = {name for protocol in protocols for name in vars(protocol) if name == "__call__" or name[0] != "_"}
+    return all(hasattr(cls, name) for name in names)
 
 
 def selected(X: Tensor, columns: Sequence[int]) -> Tensor:

@@ -21,7 +21,7 @@ from bkbopt.kernels import (
     matern52,
     rbf,
 )
-from bkbopt.kernels.ard import FORMS
+from bkbopt.kernels.ard import FORMS, ARDKernel
 from bkbopt.kernels.base import has_closed_form
 
 DIM, CATEGORY = 4, 2
@@ -181,3 +181,10 @@ def test_away_from_the_hosts_memory_nothing_is_compiled(kernel: ClosedFormKernel
 def test_columns_are_summed_where_the_points_are() -> None:
     away = torch.empty(3, DIM, dtype=torch.float64, device="meta")
     assert COLUMNS.to(torch.device("meta"))(away, away).device.type == "meta"
+
+
+def test_the_prior_is_not_computed_to_see_whether_there_is_a_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    monkeypatch.setattr(ARDKernel, "prior", property(calls.append))
+    assert has_closed_form(matern52(2), points(3))
+    assert calls == []
