@@ -36,7 +36,9 @@ __all__ = [
     "check_columns",
     "gram",
     "has_closed_form",
+    "is_fittable",
     "noisy_gram",
+    "parts_of",
     "placed",
     "spread",
 ]
@@ -184,17 +186,37 @@ def _at(value: Any, device: torch.device) -> Any:
     return dataclasses.replace(value, **moved) if moved else value
 
 
+@functools.singledispatch
+def parts_of(_: object) -> tuple[Kernel, ...]:
+    """The kernels on which it depends whether a kernel can be fitted, and has closed form; none for most kernels."""
+    return ()
+
+
+def is_fittable(kernel: Kernel) -> TypeGuard[FittableKernel]:
+    """Whether the kernel, and each of its parts, has hyper-parameters to fit."""
+    return _has_members(kernel, FittableKernel)
+
+
 def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:
     """Whether the kernel has closed-form derivatives for points on the device of `X` (only the CPU is supported)."""
-    return X.device.type == "cpu" and (_is_closed_form(type(kernel)) or isinstance(kernel, ClosedFormKernel))
+    return X.device.type == "cpu" and _has_members(kernel, ClosedFormKernel)
+
+
+def _has_members(kernel: Kernel, protocol: type) -> bool:
+    """Whether a kernel, and each of its parts, has all members of a protocol.
+
+    `isinstance` computes all properties, the prior among them, in Python 3.11, and does not see what parts lack in
+    later versions.
+    """
+    has_own = all(hasattr(kernel, name) for name in _not_of_class(type(kernel), protocol))
+    return has_own and all(_has_members(part, protocol) for part in parts_of(kernel))
 
 
 @functools.cache
-def _is_closed_form(cls: type) -> bool:
-    """Whether a class has all members of a `ClosedFormKernel`; Python 3.11's `isinstance` would compute the prior."""
-    protocols = (Kernel, FittableKernel, ClosedFormKernel)
-    names = {name for protocol in protocols for name in vars(protocol) if name == "__call__" or name[0] != "_"}
-    return all(hasattr(cls, name) for name in names)
+def _not_of_class(cls: type, protocol: type) -> list[str]:
+    """The members of a protocol of kernels that only instances of a class may have."""
+    members = {name for base in protocol.__mro__ for name in vars(base) if name == "__call__" or name[0] != "_"}
+    return [name for name in members if not hasattr(cls, name)]
 
 
 def selected(X: Tensor, columns: Sequence[int]) -> Tensor:

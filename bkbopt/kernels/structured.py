@@ -31,6 +31,7 @@ from bkbopt.kernels.base import (
     Pullback,
     Sloped,
     check_columns,
+    parts_of,
     selected,
     spread,
 )
@@ -348,3 +349,13 @@ class RotatedKernel:
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""
         return self.base.log_prior()
+
+
+@parts_of.register
+def _parts_of_a_sum(kernel: SumKernel) -> tuple[ClosedFormKernel, ...]:
+    return kernel.parts
+
+
+@parts_of.register
+def _parts_of_a_rotation(kernel: RotatedKernel) -> tuple[ClosedFormKernel, ...]:
+    return (kernel.base,)

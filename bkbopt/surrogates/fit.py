@@ -33,7 +33,7 @@ from torch import Tensor
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel
-from bkbopt.kernels.base import ByTheta, NormalPrior, has_closed_form, noisy_gram
+from bkbopt.kernels.base import ByTheta, NormalPrior, has_closed_form, is_fittable, noisy_gram
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -124,7 +124,7 @@ def fit_hyperparameters(
         settings: see `FitSettings`.
     """
     settings = settings or FitSettings()
-    fittable = isinstance(kernel, FittableKernel) and len(kernel.theta) > 0
+    fittable = is_fittable(kernel) and len(kernel.theta) > 0
     if not len(FitData.of(observations).U) or not (fittable or fit_noise):
         return kernel, noise
     data = fit_data(observations, settings, rng)
@@ -167,11 +167,9 @@ class LogPosterior:
     settings: FitSettings
     prior_power: float = 1.0
 
-    # Checks against a protocol read each of its properties, which took a tenth of the time of a fit.
-
     @cached_property
     def _fittable(self) -> FittableKernel | None:
-        return self.kernel if isinstance(self.kernel, FittableKernel) else None
+        return self.kernel if is_fittable(self.kernel) else None
 
     @cached_property
     def _has_closed_form(self) -> bool:
@@ -379,7 +377,7 @@ def log_evidence(data: FitData, kernel: Kernel, noise: float) -> float:
             value = log_marginal_likelihood(data, kernel, data.U.new_tensor(noise), FitSettings().mean_precision)
     except KernelError:
         return -math.inf
-    return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)
+    return float(value + kernel.log_prior() if is_fittable(kernel) else value)
 
 
 def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) -> Tensor:

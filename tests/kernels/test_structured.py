@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from sklearn.gaussian_process.kernels import Matern
 from torch import Tensor
 
+import bkbopt as bo
 from bkbopt.errors import KernelError
 from bkbopt.kernels import (
     ClosedFormKernel,
@@ -22,7 +24,7 @@ from bkbopt.kernels import (
     rbf,
 )
 from bkbopt.kernels.ard import FORMS, ARDKernel
-from bkbopt.kernels.base import has_closed_form
+from bkbopt.kernels.base import has_closed_form, is_fittable
 
 DIM, CATEGORY = 4, 2
 
@@ -188,3 +190,36 @@ def test_the_prior_is_not_computed_to_see_whether_there_is_a_closed_form(monkeyp
     monkeypatch.setattr(ARDKernel, "prior", property(calls.append))
     assert has_closed_form(matern52(2), points(3))
     assert calls == []
+
+
+def test_a_compound_kernel_lacks_what_a_part_of_it_lacks() -> None:
+    foreign: Any = as_kernel(lambda A, B: A @ B.T)
+    for compound in (SumKernel((matern52(DIM), foreign)), RotatedKernel(foreign, rotation())):
+        assert not is_fittable(compound)
+        assert not has_closed_form(compound, points(3))
+    optimizer = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=bo.ExactGP(SumKernel((matern52(1), foreign)), 0.1), fit=False)
+    for value in (0.0, 1.0):
+        optimizer.tell({"x": value}, value)
+    assert optimizer.recommend().params == {"x": 0.0}
+
+
+def test_hyper_parameters_may_be_an_attribute_of_the_instance() -> None:
+    class Line:
+        def __init__(self, theta: Tensor) -> None:
+            self.theta = theta
+
+        def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+            return self.theta.exp() * X1 @ X2.T
+
+        def diag(self, X: Tensor) -> Tensor:
+            return self.theta.exp() * (X * X).sum(1)
+
+        def with_theta(self, theta: Tensor) -> "Line":
+            return Line(theta)
+
+        def log_prior(self) -> Tensor:
+            return -0.5 * self.theta.square().sum()
+
+    line = Line(torch.zeros(1, dtype=torch.float64))
+    assert is_fittable(line)
+    assert not has_closed_form(line, points(3))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
-from bkbopt.kernels.base import placed
+from bkbopt.kernels.base import is_fittable, placed
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
@@ -266,7 +266,7 @@ class Fitter:
             varying = [j for j in categorical if j not in constant]
             return matern52(X.shape[1], categorical=varying, inactive=constant)
         kernel = placed(given.kernel, CPU)
-        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel.start(kernel, X)
+        return kernel if is_fittable(kernel) else ScaledKernel.start(kernel, X)
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
         """Whether the kernel is the default one, whose structure may be chosen."""
