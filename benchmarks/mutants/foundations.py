@@ -181,6 +181,20 @@ SUPPORT = (
 
 KERNELS = (
     Fault(
+        "a sum has closed form whatever its parts have",
+        "kernels/base.py",
+        "return has_own and all(_has_members(part, protocol) for part in parts_of(kernel))",
+        "return has_own",
+        ("kernels/test_structured.py",),
+    ),
+    Fault(
+        "members that instances have are not seen",
+        "kernels/base.py",
+        "all(hasattr(kernel, name) for name in _not_of_class(type(kernel), protocol))",
+        "not _not_of_class(type(kernel), protocol)",
+        ("kernels/test_structured.py",),
+    ),
+    Fault(
         "the lengthscales of columns are unrelated",
         "kernels/structured.py",
         "NormalPrior.alike(lengths, LENGTHSCALE_SCALE, LENGTHSCALE_SPREAD)",
