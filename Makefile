@@ -40,7 +40,7 @@ docs: $(STAMP) ## build the reference and the guides to out/docs; a warning or a
 	$(BIN)/python -m sphinx -q -E -W --keep-going -d out/doctrees docs out/docs
 	$(BIN)/python docs/check_links.py out/docs
 
-# Once, and beside the checks: test processes that begin together would each compile most of them.
+# Beside the checks, which leave a core free for part of the time; the test processes would compile them otherwise.
 loops: $(STAMP) ## compile the loops that have changed
 	OMP_NUM_THREADS=1 $(BIN)/bkbopt compile --quiet
 

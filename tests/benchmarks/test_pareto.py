@@ -18,7 +18,7 @@ from tests.sweeps import slow_but
 
 ZDT = {"zdt1": ZDT1(dim=6), "zdt2": ZDT2(dim=6)}
 PAIRS = [
-    # The runs of these take as long as those of all others together.
+    # These peers take the longest.
     pytest.param(peer, problem, marks=[pytest.mark.slow] if peer in ("logcei", "qlognehvi", "qlognei") else [])
     for peer in pareto.PEERS
     for problem in ("zdt2", "gardner2-noisy")
