@@ -14,7 +14,7 @@ DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs loops test test-all faults mutants example notebooks bench clean
+.PHONY: help env check docs test test-all faults mutants example notebooks bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -40,17 +40,13 @@ docs: $(STAMP) ## build the reference and the guides to out/docs; a warning or a
 	$(BIN)/python -m sphinx -q -E -W --keep-going -d out/doctrees docs out/docs
 	$(BIN)/python docs/check_links.py out/docs
 
-# Beside the checks, which leave a core free for part of the time; the test processes would compile them otherwise.
-loops: $(STAMP) ## compile the loops that have changed
-	OMP_NUM_THREADS=1 $(BIN)/bkbopt compile --quiet
-
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
-test: $(STAMP) ## make loops, make check and make docs side by side, then the tests
-	$(MAKE) -j $(JOBS) loops check docs
+test: $(STAMP) ## make check and make docs side by side, then the tests
+	$(MAKE) -j $(JOBS) check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
-	$(MAKE) -j $(JOBS) loops check docs
+	$(MAKE) -j $(JOBS) check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
 
 faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"
