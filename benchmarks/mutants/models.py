@@ -301,6 +301,20 @@ MODELS = (
         OUTLIERS,
     ),
     Fault(
+        "a fit without outliers continues one with ripples",
+        "search/quantities/fitting.py",
+        "if last is None or type(last[0]) is not type(start):",
+        "if last is None:",
+        OUTLIERS,
+    ),
+    Fault(
+        "a fit without outliers begins anew each time",
+        "search/quantities/fitting.py",
+        "if last is None or type(last[0]) is not type(start):",
+        "if True:",
+        OUTLIERS,
+    ),
+    Fault(
         "a better value is an outlier at once",
         "search/quantities/fitting.py",
         "judged.is_outlier & ~is_kept & ~judged.is_unchecked",

@@ -25,7 +25,15 @@ from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, 
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, gain_over_constant, log_evidence
+from bkbopt.surrogates.fit import (
+    FitData,
+    FitSettings,
+    constant_mean,
+    fit_data,
+    fit_hyperparameters,
+    gain_over_constant,
+    log_evidence,
+)
 from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["CPU", "FREE_OF_NOISE", "NOISELESS", "FittedModel", "Fitter", "ModelOptions"]
@@ -49,6 +57,8 @@ WEIGHTS = (1e-12, 1e6)
 #: Values are of few kinds if there are at most MOST_KINDS, for each of which there are OF_EACH points or more. Largest
 #: least noise variance of such values, standardised units squared; see docs/design/fits.md.
 MOST_KINDS, OF_EACH, LARGEST_LEAST = 10, 5, 0.1
+#: Settings of fits without outliers that continue an earlier fit.
+CONTINUED = FitSettings(max_iterations=30)
 #: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
 #: are so many more precise ones. Fewer say little about their range.
 DROWNED, PRECISE = 3.0, 8
@@ -156,10 +166,19 @@ class Fitter:
         """Whether single values may be outliers: not those of limits, nor beside known noise or none."""
         return not self.is_limit and found.noise_is_fitted and found.noise > NOISELESS and len(y) >= FEWEST_VALUES
 
-    def _refitted(self, start: Kernel, observed: Observations) -> tuple[Kernel, float, float]:
-        """Kernel, noise variance and constant mean of a quick fit to standardised values."""
+    def _refitted(
+        self, start: FittableKernel, observed: Observations, last: tuple[Kernel, float] | None
+    ) -> tuple[Kernel, float, float]:
+        """Kernel, noise variance and constant mean of a quick fit to standardised values, see `Refit`.
+
+        It begins anew where the last kernel has ripples or other extensions, which may explain outliers.
+        """
         rng = np.random.default_rng(observed.total)
-        kernel, noise = replace(self, extended=False)._with_structure(observed, start, DEFAULT_NOISE, True, rng)
+        data = fit_data(observed, rng=rng)
+        if last is None or type(last[0]) is not type(start):
+            kernel, noise = replace(self, extended=False)._with_structure(data, start, DEFAULT_NOISE, True, rng)
+        else:
+            kernel, noise = fit_hyperparameters(data, *last, rng=rng, with_mean=True, settings=CONTINUED)
         return kernel, noise, constant_mean(observed, kernel, noise, rng=rng)
 
     def _fitted(

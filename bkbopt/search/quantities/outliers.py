@@ -53,8 +53,9 @@ def price(n: int) -> float:
     return OUTLYING + math.log(n)
 
 
-#: Kernel, noise variance and constant mean that are fitted to observations.
-Refit = Callable[[Observations], tuple[Kernel, float, float]]
+#: Fits kernel, noise variance and constant mean to observations, from the kernel and the noise variance of an earlier
+#: fit to more of them, or from the start of fits (None).
+Refit = Callable[[Observations, tuple[Kernel, float] | None], tuple[Kernel, float, float]]
 
 
 def occur_once(y: Tensor) -> Tensor:
@@ -150,19 +151,22 @@ def without_outliers(
         kernel: the kernel that was fitted to all values.
         noise: the noise variance that was fitted to all values, standardised units squared.
         start: the kernel at the start of a fit.
-        refit: fits kernel, noise variance and constant mean to a part of the values.
+        refit: fits kernel, noise variance and constant mean to a part of the values, see `Refit`.
     """
     is_kept = everything = torch.ones_like(v, dtype=torch.bool)
     found, fitted = judge(X, v, may_be, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
+    last: tuple[Kernel, float] | None = kernel, noise
     if not bool(found.any()) and len(v) <= EARLY:
-        found = judge(X, v, may_be, everything, start, NOISY, is_rough=True).is_outlier
+        # The lengthscales of the fit may explain the outliers.
+        found, last = judge(X, v, may_be, everything, start, NOISY, is_rough=True).is_outlier, None
     for _ in range(ROUNDS):
         more = is_kept & found
         if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(v):
             break
         is_kept, observed = is_kept & ~more, Observations(X.shape[1])
         observed.add(X[is_kept], v[is_kept])
-        fitted = refit(observed)
+        fitted = refit(observed, last)
+        last = fitted[:2]
         found = judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
     if bool(is_kept.all()):
         return everything

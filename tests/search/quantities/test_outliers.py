@@ -8,10 +8,13 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.kernels import matern52
+from bkbopt.kernels import SumKernel, matern52
+from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities import outliers
+from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.outliers import judge, occur_once, without_outliers
 from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.surrogates.fit import FitData, log_evidence
 from tests.search.quantities.made import data, fitted, learnt
 from tests.sweeps import slow_but
 
@@ -164,8 +167,27 @@ def test_a_fit_with_all_values_stays_if_it_has_more_evidence() -> None:
     for kernel, expected in ((smooth, {20}), (rough, set())):
         # Value 20 is an outlier under both kernels; the prior density of the rough one is tiny.
         assert bool(judge(X, v, may_be, v > -6.0, kernel, 0.01).is_outlier[20])
-        kept = without_outliers(X, v, may_be, smooth, 0.5, smooth, lambda _, kernel=kernel: (kernel, 0.01, 0.0))
+        kept = without_outliers(X, v, may_be, smooth, 0.5, smooth, lambda *_, kernel=kernel: (kernel, 0.01, 0.0))
         assert {*(~kept).nonzero()[:, 0].tolist()} == expected
+
+
+def test_fits_without_outliers_continue_a_stationary_fit_and_no_other() -> None:
+    X, y = noisy()
+    observed, start = Observations(2), matern52(2)
+    observed.add(X, (y - y.mean()) / y.std())
+    fitter = Fitter(ModelOptions(bo.BKB()), 1.0, winsorised=True)
+    anew = fitter._refitted(start, observed, None)
+    # Ripples would explain the outliers that are left.
+    rippled = SumKernel((matern52(2, 1.0), matern52(2, 0.1)))
+    kernel, *others = fitter._refitted(start, observed, (rippled, 0.01))
+    assert torch.equal(kernel.theta, anew[0].theta)
+    assert others == [*anew[1:]]
+    # The maximum is the same up to the tolerance of the optimizer on the log posterior, a few 1e-6 of its size.
+    kernel, noise, mean = fitter._refitted(start, observed, (matern52(2, 0.3), 0.5))
+    assert not torch.equal(kernel.theta, anew[0].theta)
+    data = FitData.of(observed)
+    assert log_evidence(data, kernel, noise) == pytest.approx(log_evidence(data, anew[0], anew[1]), abs=1e-2)
+    assert mean == pytest.approx(anew[2], abs=1e-2)
 
 
 def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]:
