@@ -35,7 +35,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.bkb import BKB
 from bkbopt.surrogates.leverages import bounded_dimension, sum_of_leverages
-from bkbopt.surrogates.pending import Fantasy, extension_by
+from bkbopt.surrogates.pending import Fantasy, Seen, extension_by
 from bkbopt.surrogates.registry import register
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     def _posterior(self) -> Fantasy:
         assert self._span is not None
-        return Fantasy.start(self._span.features, self._span.Z, self._span.state)
+        return Fantasy.start(self._span.features, Seen.of(self.observations), self._span.Z, self._span.state)
 
     def _as_model(self, known: Fantasy) -> Model:
         features, state = known.features, known.state
@@ -279,7 +279,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         more = extension_by(known.features, known.state, X, Z, None, pays)
         if more is not None:
             Z = torch.cat([Z, more.columns(X, Z)], 1)
-            known = known.append(more, self.observations)
+            known = known.append(more)
         return known.count(X, Z)
 
     @property

@@ -157,8 +157,8 @@ class Designer:
     ) -> Request:
         number = self.next_number if number is None else number
         points = {n: e.point for n, e in self.history.running.items()} | dict(running or {})
-        others = tuple(point for n, point in sorted(points.items()) if n != number)
-        return Request(number, space, fixed or {}, others, entropy)
+        numbers = tuple(sorted(n for n in points if n != number))
+        return Request(number, space, fixed or {}, tuple(points[n] for n in numbers), numbers, entropy)
 
     def _useful(self, request: Request) -> Iterator[Suggestion]:
         pending = list(request.running)
@@ -184,7 +184,8 @@ class Designer:
         while True:
             suggestion = self._suggest(request, quasi_random)
             yield suggestion
-            request = replace(request, number=request.number + 1, running=(*request.running, suggestion.point))
+            running, numbers = (*request.running, suggestion.point), (*request.numbers, request.number)
+            request = replace(request, number=request.number + 1, running=running, numbers=numbers)
 
     def complete(self, point: Point, number: int, running: Mapping[int, Point] | None = None) -> Suggestion:
         """A suggestion for trial `number` with the values of `point`, which may be incomplete; see `suggest`.
@@ -351,7 +352,7 @@ class Designer:
             is_costly=lambda: is_exploring_costly(request.number, models, n_arms),
         )
         sure = SURE if len(pending) < LARGE_BATCH else 0.5
-        posteriors = models.posteriors(pending, n_arms, width=width, sure=sure)
+        posteriors = models.posteriors(pending, n_arms, request.numbers, width=width, sure=sure)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.

@@ -130,12 +130,21 @@ class Models:
         limits = self._measured_limits
         return [*limits, self.failing] if self.failing is not None and self._failing_limits else limits
 
-    def posteriors(self, pending: Tensor, n_arms: int | None, *, width: float = 1.0, sure: float = 0.5) -> "Posteriors":
+    def posteriors(
+        self,
+        pending: Tensor,
+        n_arms: int | None,
+        numbers: Sequence[int] = (),
+        *,
+        width: float = 1.0,
+        sure: float = 0.5,
+    ) -> "Posteriors":
         """All posteriors with `pending (p, d)` counted as if evaluated at their means.
 
         Args:
             pending: encoded points of running trials, (p, d).
             n_arms: number of points of a pool or grid; None for a box.
+            numbers: numbers of the running trials, see `Quantity.model`.
             width: factor of beta; with zero, which is for one objective, the suggestion is to maximise the posterior
                 mean, if a point is expected to be feasible.
             sure: probability with which constraints hold at the maximum of the posterior mean.
@@ -150,11 +159,11 @@ class Models:
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
         beyond = n_arms is None  # the bounds of a pool would have to be computed anew after each value
         return Posteriors(
-            models=tuple(quantity.model(pending, beyond_budget=beyond) for quantity in self.objectives),
+            models=tuple(quantity.model(pending, numbers, beyond_budget=beyond) for quantity in self.objectives),
             contexts=contexts,
             betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
             constraints=tuple(
-                Constraint(quantity.model(counted, beyond_budget=beyond), quantity.zero)
+                Constraint(quantity.model(counted, () if greedy else numbers, beyond_budget=beyond), quantity.zero)
                 for quantity in self._limits_in_use
             ),
             pending=pending,

@@ -21,6 +21,7 @@ from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern5
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model, Posterior
 from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.anchors import Anchor
 from bkbopt.surrogates.epochs import Epochs, new_epoch
 from bkbopt.surrogates.pending import Counted, count_all
 
@@ -85,6 +86,10 @@ class Surrogate(Protocol):
             beyond_budget: whether pending points may be inducing points beyond the budget. Their variances then fall
                 also where the budget binds, but epochs end when one of them is observed.
         """
+        ...
+
+    def anchor(self) -> Anchor | None:
+        """The posterior, from which fantasies will follow after other values; None if they follow from the latest."""
         ...
 
     def check_kernel(self, kernel: Kernel) -> None:
@@ -333,6 +338,10 @@ class SurrogateBase(ABC, Generic[T]):
             self._kept = count_all(self._kept, pending, self._count_beyond if beyond_budget else self._count)
             model = self._as_model(self._kept[-1].value)
             return self._epochs.place(model, Counter(row_keys(pending)), self.observations)
+
+    def anchor(self) -> Anchor | None:
+        """See `Surrogate`."""
+        return None
 
     def _known(self) -> T:
         if not len(self.observations):

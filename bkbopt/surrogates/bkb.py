@@ -29,7 +29,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_projection
 from bkbopt._support.checks import check_choice, check_count, check_number
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
@@ -40,9 +39,10 @@ from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
+from bkbopt.surrogates.anchors import Anchor
 from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages, bounded_dimension, sum_of_leverages
-from bkbopt.surrogates.pending import Fantasy, extension_by
+from bkbopt.surrogates.pending import Fantasy, Seen, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
 __all__ = ["BKB", "DRAW_FRACTION"]
@@ -189,7 +189,7 @@ class BKB(SurrogateBase[Fantasy]):
             return
         is_new = row == unique
         if is_new:
-            z, residual = _embed(self._features, x)
+            z, residual = self._features.embedded(x)
         else:
             z, residual = self._table.row(row)
         state, inside = self._state.update_and_leverage(z, y, weight)
@@ -365,7 +365,11 @@ class BKB(SurrogateBase[Fantasy]):
 
     def _posterior(self) -> Fantasy:
         assert self._state is not None
-        return Fantasy.start(self._ready(), self._table.Z, self._state)
+        return Fantasy.start(self._ready(), Seen.of(self.observations), self._table.Z, self._state)
+
+    def anchor(self) -> Anchor | None:
+        """See `Surrogate`; its fantasies may have inducing points beyond the budget."""
+        return Anchor(self._posterior(), self._count_beyond, self._as_model)
 
     def _as_model(self, known: Fantasy) -> Model:
         features, state = known.features, known.state
@@ -388,13 +392,5 @@ class BKB(SurrogateBase[Fantasy]):
             if more is None:
                 break
             Z = torch.cat([Z, more.columns(X, Z)], 1)
-            known = known.append(more, self.observations)
+            known = known.append(more)
         return known.count(X, Z)
-
-
-def _embed(features: Nystrom, x: Tensor) -> tuple[Tensor, float]:
-    """Features `(r,)` and residual of the point `x (1, d)`."""
-    z, prior = features(x)[0], float(features.kernel.diag(x)[0])
-    residual = prior - float(z @ z)
-    check_projection(residual, prior)
-    return z, max(residual, 0.0)

@@ -74,6 +74,24 @@ def _is_stop(n: int, p: int) -> bool:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a posterior has learnt: unique points X `(u, d)`, their counts n `(u,)`, and sums s `(u,)`, y."""
+
+    X: Tensor
+    n: Tensor
+    s: Tensor
+
+    @classmethod
+    def of(cls, observations: Observations) -> "Seen":
+        """The observations, whose counts and sums must not change."""
+        return cls(observations.X, observations.n, observations.s)
+
+    def kept(self) -> "Seen":
+        """The same for observations that others may follow, which repeat some of the points."""
+        return Seen(self.X, self.n.clone(), self.s.clone())
+
+
+@dataclass(frozen=True)
 class Fantasy:
     """A posterior on Nystrom features with pending points counted as evaluated at their posterior mean.
 
@@ -81,24 +99,28 @@ class Fantasy:
         features: features of the dictionary, including inducing points that were appended for pending points.
         observed: state of the observations alone on these features.
         state: state that also counts the pending points; its mean is that of `observed`.
+        seen: the observed points.
         Z: features of the observed points without the appended ones, (u, r - k).
         C: values of the appended features at the observed points, (u, k).
         X: pending points, (p, d).
         parts: features of the pending points, (p, r), as blocks of rows in order.
+        before: a fantasy with the same covariance, or None.
     """
 
     features: Nystrom
     observed: GaussianState
     state: GaussianState
+    seen: Seen
     Z: Tensor
     C: Tensor
     X: Tensor
     parts: tuple[Tensor, ...] = ()
+    before: "Fantasy | None" = None
 
     @classmethod
-    def start(cls, features: Nystrom, Z: Tensor, state: GaussianState) -> "Fantasy":
+    def start(cls, features: Nystrom, seen: Seen, Z: Tensor, state: GaussianState) -> "Fantasy":
         """The posterior without pending points."""
-        return cls(features, state, state, Z, Z.new_zeros(len(Z), 0), features.S[:0])
+        return cls(features, state, state, seen, Z, Z.new_zeros(len(Z), 0), features.S[:0])
 
     def count(self, X: Tensor, Z: Tensor) -> "Fantasy":
         """Count further points `X (q, d)`, whose features are `Z (q, r)`."""
@@ -109,16 +131,23 @@ class Fantasy:
     def collapsed(self) -> Collapsed:
         """The predictor of the posterior; O(r^2) after a single point, else O(r^3)."""
         state = self.state
+        if self.before is not None:
+            return replace(self.before.collapsed, a=self.features.W @ state.w)
         return collapsed(self.features, state.w, state.root, state.lam, state.explained)
 
-    def append(self, more: Extension, seen: Observations) -> "Fantasy":
-        """Append inducing points: O((u + p) r k + r^2 k + k^3).
+    def rows(self, at: Sequence[int]) -> Tensor:
+        """Features `(k, r)` of the pending points in some rows of X."""
+        ends = np.cumsum([len(part) for part in self.parts])
+        parts = np.searchsorted(ends, at, side="right").tolist()
+        return torch.stack([self.parts[j][row - ends[j]] for j, row in zip(parts, at, strict=True)])
 
-        Args:
-            more: the new inducing points.
-            seen: the observations.
-        """
-        r = self.Z.shape[1]
+    def with_data(self, observed: GaussianState) -> "Fantasy":
+        """The same covariance with the mean of other data, which are a state on the same features."""
+        return replace(self, observed=observed, state=self.state.with_mean(observed.w), before=self)
+
+    def append(self, more: Extension) -> "Fantasy":
+        """Append inducing points: O((u + p) r k + r^2 k + k^3)."""
+        r, seen = self.Z.shape[1], self.seen
         # The same as `more.columns`, without concatenating Z and C.
         K = more.features.kernel(seen.X, more.X)
         C = (K - self.Z @ more.Z[:, :r].T - self.C @ more.Z[:, r:].T) @ more.root.T

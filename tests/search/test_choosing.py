@@ -102,7 +102,7 @@ def test_when_every_row_has_spent_its_budget_rows_are_repeated_all_the_same() ->
 def requests(running: int) -> list[Request]:
     """Requests for the trials 0 to 1,999, each beside as many running ones."""
     point: Point = {}
-    return [Request(number, None, {}, (point,) * running, (0, 0)) for number in range(2_000)]
+    return [Request(number, None, {}, (point,) * running, tuple(range(running)), (0, 0)) for number in range(2_000)]
 
 
 @pytest.mark.parametrize("running", [LARGE_BATCH, 99])
@@ -311,7 +311,7 @@ def test_a_greedy_suggestion_is_the_row_with_the_best_mean_of_those_expected_to_
     taken = [*range(n), *(trial.index for trial in opt.ask(LARGE_BATCH))]
     core, greedy = opt._core.update(), 0
     for trial in opt.ask(8):
-        request = Request(trial.id, None, {}, ({},) * (len(taken) - n), (core.seed, 0))
+        request = Request(trial.id, None, {}, ({},) * (len(taken) - n), tuple(range(len(taken) - n)), (core.seed, 0))
         means[taken] = -np.inf
         if width_of(core.options, request) == 0.0:
             assert trial.index == int(np.argmax(means))

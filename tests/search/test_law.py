@@ -18,6 +18,7 @@ from bkbopt.search.criteria.criterion import rule_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
+from bkbopt.search.quantities import quantity
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Evaluation, Problem
@@ -107,6 +108,16 @@ def cases(draw: st.DrawFn) -> Case:
 def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "LARGE_BATCH", 2)
     follow(Case(name), 18, seed=3, late=True)
+
+
+@pytest.mark.parametrize("seed", slow_but([1, 2], range(6)))
+@pytest.mark.parametrize("name", slow_but(["floats"], ["floats", "mixed", "conditional"]))
+def test_the_law_holds_where_models_follow_from_anchors(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "LARGE_BATCH", 2)
+    monkeypatch.setattr(quantity, "MANY", 2)
+    monkeypatch.setattr(quantity, "BETWEEN_ANCHORS", 3)
+    case = Case(name, constraints=("heat",) if seed % 3 == 2 else (), known_noise=seed % 2 == 1)
+    follow(case, 18 + 6 * seed, seed, late=True)
 
 
 @pytest.mark.parametrize("count", [1, 5])

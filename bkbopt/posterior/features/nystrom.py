@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from bkbopt._support.arrays import check_projection
 from bkbopt.kernels import Kernel, gram
 from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior.linalg import append_to_thin_root, compiles, thin_root
@@ -82,6 +83,13 @@ class Nystrom:
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""
         return self.kernel(X, self.S) @ self.W
+
+    def embedded(self, x: Tensor) -> tuple[Tensor, float]:
+        """Features `(r,)` and residual of one point `x (1, d)`; `KernelError` if the kernel is not positive definite."""
+        z, prior = self(x)[0], float(self.kernel.diag(x)[0])
+        residual = prior - float(z @ z)
+        check_projection(residual, prior)
+        return z, max(residual, 0.0)
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""

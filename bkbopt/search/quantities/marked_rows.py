@@ -29,6 +29,7 @@ class Rows:
         version: version of the rows; if it changes, the surrogate is built again.
         mark: number of rows at which hyper-parameters are fitted.
         constant: columns in which all points of the search are the same, on which no model depends.
+        later: numbers of the trials of the rows after the mark.
     """
 
     X: Tensor
@@ -39,6 +40,7 @@ class Rows:
     version: int
     mark: int
     constant: tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
 
     @property
     def finite_limits(self) -> Tensor:
@@ -60,7 +62,7 @@ class Rows:
         A quantity that has followed more rows since the last fit stays as it is when it follows these.
         """
         n = self.mark
-        return replace(self, X=self.X[:n], y=self.y[:n], estimates=self.estimates[:n], std=self.std[:n])
+        return replace(self, X=self.X[:n], y=self.y[:n], estimates=self.estimates[:n], std=self.std[:n], later=())
 
 
 def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None) -> int:

@@ -16,7 +16,7 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 import copy
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,7 @@ from bkbopt._support.latest import Latest
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
+from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, MANY, Crowd
 from bkbopt.search.quantities.fitting import CPU, NOISELESS, Fitter
 from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
@@ -74,6 +75,7 @@ class Quantity:
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
+    _crowd: Crowd | None = field(init=False, default=None)
     _highest_prior: HighestPrior = field(init=False)
     _limit: Limit = field(init=False, default_factory=Limit)
     _noise_is_fitted: bool = field(init=False, default=False)
@@ -97,15 +99,30 @@ class Quantity:
         if self.fitter.is_limit:
             self._limit = Limit.of(y)
         if self._built != built:
-            self._surrogate = None  # so that an interrupted fit does not look finished
+            self._surrogate = self._crowd = None  # so that an interrupted fit does not look finished
             self._start(rows, usable(y[:mark], rows.estimates[:mark], sign, y[:mark]), mark)
             self._built = built
         self.noisiness.follow(self.scaler.noises(rows.std))
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
         weight = self.fitter.weights(self.scaler, rows.std[new], surrogate.noise)
-        surrogate.observe(rows.X[new], v, weight, in_turn=True)
-        self._n = new.stop
+        self._learn(rows, new, v, weight)
+
+    def _learn(self, rows: Rows, new: slice, v: Tensor, weight: Tensor | None) -> None:
+        """Learn `new` rows, with standardised values and weights; see `crowd.py` for the anchor among them."""
+        mark = self.mark
+        last = mark + (new.stop - mark) // BETWEEN_ANCHORS * BETWEEN_ANCHORS
+        is_passed = last > new.start or new.start == mark
+        for stop in (last, new.stop) if is_passed else (new.stop,):
+            at, own = slice(self._n, stop), slice(self._n - new.start, stop - new.start)
+            learnt = rows.X[at], v[own], None if weight is None else weight[own]
+            self.surrogate.observe(*learnt, in_turn=True)
+            self._n = stop
+            if is_passed:
+                anchor, is_passed = self.surrogate.anchor() if self.fitter.options.fit else None, False
+                self._crowd = None if anchor is None else Crowd(anchor)
+            elif self._crowd is not None:
+                self._crowd.learn(learnt[0], rows.later[at.start - mark : at.stop - mark], *learnt[1:])
 
     def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""
@@ -162,10 +179,16 @@ class Quantity:
         assert self._surrogate is not None
         return self._surrogate
 
-    def model(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
-        """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`."""
+    def model(self, pending: Tensor, numbers: Sequence[int] = (), *, beyond_budget: bool = False) -> Model:
+        """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`.
+
+        From `MANY` points on it follows from the last anchor if `beyond_budget` is true and the `numbers (p,)` of their
+        trials are given.
+        """
         if not len(pending):
             return self.surrogate.model
+        if beyond_budget and len(numbers) == len(pending) >= MANY and self._crowd is not None:
+            return self._crowd.fantasy(pending, numbers)
         return self.surrogate.fantasy(pending, beyond_budget=beyond_budget)
 
     @property

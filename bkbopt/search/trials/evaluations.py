@@ -91,6 +91,7 @@ class Request:
         space: the search space; None for a pool.
         fixed: fixed values.
         running: points of the running trials.
+        numbers: their numbers.
         entropy: seed of the random numbers, and number of the attempt at the same trial.
     """
 
@@ -98,6 +99,7 @@ class Request:
     space: Space | None
     fixed: Point
     running: tuple[Point, ...]
+    numbers: tuple[int, ...]
     entropy: tuple[int, int]
 
     @property

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.marked_rows import WAIT_OF_FAILING, Rows, last_mark, next_mark
 from bkbopt.search.trials.curves import Curve, FinalValues
@@ -91,7 +92,7 @@ class History:
         self.version = 0
         self._numbers: set[int] = set()
         self._interrupted = False
-        self._failed_at: tuple[tuple[int, int], Tensor] | None = None
+        self._failed_at: Latest[Tensor] = Latest()
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
         self._constraints: set[str] = set()
@@ -378,10 +379,7 @@ class History:
 
     def failures(self) -> Tensor:
         """Points at which all trials failed, `(f, d)`; cached for the same rows."""
-        at = (self.version, self._taken)
-        if self._failed_at is None or self._failed_at[0] != at:
-            self._failed_at = (at, self._points_that_failed())
-        return self._failed_at[1]
+        return self._failed_at.of((self.version, self._taken), self._points_that_failed)
 
     def _points_that_failed(self) -> Tensor:
         X = self.X[self._failures]
@@ -397,4 +395,5 @@ class History:
         estimates = torch.full_like(y, math.nan)
         if column.pruned:
             estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
-        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant)
+        later = tuple(self.finished[row].number for row in column.rows[mark:])
+        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant, later)

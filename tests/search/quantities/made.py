@@ -23,7 +23,9 @@ def rows(X: Tensor, y: Any, *, estimates: Any = None, std: Any = None, version: 
     y = torch.as_tensor(y, dtype=torch.float64)
     none = torch.full_like(y, math.nan)
     columns = (none if given is None else torch.as_tensor(given, dtype=torch.float64) for given in (estimates, std))
-    return Rows(X, y, *columns, categorical=(), version=version, mark=last_mark(len(y), first))
+    mark = last_mark(len(y), first)
+    later = tuple(range(mark, len(y)))
+    return Rows(X, y, *columns, categorical=(), version=version, mark=mark, later=later)
 
 
 def quantity(surrogate: Any = None, *, sign: float = -1.0, winsorised: bool = True, **options: Any) -> Quantity:

@@ -1,0 +1,48 @@
+"""Fantasies of a quantity beside many running trials: they follow from the last anchor, see `surrogates.anchors`.
+
+Anchors are at fixed numbers of rows after a mark, so that a new process has the same ones.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.surrogates.anchors import Anchor
+
+__all__ = ["BETWEEN_ANCHORS", "MANY", "Crowd"]
+
+#: Number of running trials from which on fantasies follow from an anchor.
+MANY = 32
+#: Number of rows between two anchors.
+BETWEEN_ANCHORS = 32
+
+
+class Crowd:
+    """An anchor, with the rows learnt since: points, numbers of their trials, standardised values, weights."""
+
+    def __init__(self, anchor: Anchor) -> None:
+        self._anchor = anchor
+        self._X: list[Tensor] = []
+        self._numbers: list[int] = []
+        self._v: list[float] = []
+        self._weight: list[float] = []
+
+    def learn(self, X: Tensor, numbers: Sequence[int], v: Tensor, weight: Tensor | None) -> None:
+        """Add rows: points `X (n, d)`, values `v (n,)` and their weights `(n,)`, by default ones."""
+        self._X.append(X)
+        self._numbers += numbers
+        self._v += v.tolist()
+        self._weight += [1.0] * len(v) if weight is None else weight.tolist()
+
+    def fantasy(self, pending: Tensor, numbers: Sequence[int]) -> Model:
+        """The posterior of all rows with `pending (p, d)` counted, the points of running trials with these `numbers`.
+
+        Points are counted in the order of their trials: a trial that is told keeps its place, a new one is the last.
+        """
+        order = np.argsort(np.array([*self._numbers, *numbers]), kind="stable")
+        rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()
+        X = torch.cat([*self._X, pending])[torch.as_tensor(order)]
+        return self._anchor.fantasy(X, rows, self._v, self._weight)

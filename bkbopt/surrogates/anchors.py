@@ -1,0 +1,84 @@
+"""Fantasies with many pending points, which follow from the posterior some values ago, the *anchor*.
+
+| symbol | shape  | units | meaning                                                                           |
+| ------ | ------ | ----- | --------------------------------------------------------------------------------- |
+| X      | (p, d) | enc.  | pending points, and those told since the anchor, in the order of their trials     |
+| y      | (k,)   | y     | values told since the anchor, with weights (k,), in the order in which they came  |
+| V      | (r, r) | y^2   | matrix of the state, which counts the data up to the anchor and all of X          |
+| w      | (r,)   | -     | weights of the mean, of the data up to the anchor and y                           |
+
+A value changes V as the pending point did that it belongs to. So V stays as it is when a trial is told, and one more
+point is counted when one is asked for. A fantasy from the latest posterior would count all pending points anew after
+each value. The weight of a value in V is one until the next anchor.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_work
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.linalg import compiles
+from bkbopt.posterior.model import Model
+from bkbopt.surrogates.epochs import new_epoch
+from bkbopt.surrogates.pending import Counted, Fantasy, count_all
+
+__all__ = ["Anchor"]
+
+
+class Anchor:
+    """The posterior at an anchor, with the points counted that have been asked for since.
+
+    Args:
+        posterior: the posterior at the anchor.
+        count: counts pending points, as for `count_all`.
+        as_model: a fantasy as a `Model`.
+    """
+
+    def __init__(
+        self, posterior: Fantasy, count: Callable[[Fantasy, Tensor], Fantasy], as_model: Callable[[Fantasy], Model]
+    ) -> None:
+        self._count, self._as_model = count, as_model
+        posterior = replace(posterior, seen=posterior.seen.kept())
+        self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
+        #: The state before the values told since, their features, and the state with them.
+        self._told: tuple[GaussianState, Tensor, GaussianState] | None = None
+        self._shown: tuple[Fantasy, int] | None = None
+
+    @torch.no_grad()
+    def fantasy(self, X: Tensor, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]) -> Model:
+        """The posterior with the points `X (p, d)` counted, some of whose `rows (k,)` have values `y (k,)`.
+
+        It depends on the arguments and the anchor only. In an epoch points are added and none leaves.
+        """
+        with small_work():
+            earlier = self._kept[-1]
+            self._kept = count_all(self._kept, X, self._count)
+            known = self._kept[-1].value
+            grows = known.features is earlier.value.features and torch.equal(X[: len(earlier.X)], earlier.X)
+            epoch = self._shown[1] if self._shown is not None and grows else new_epoch()
+            self._shown = known, epoch
+            if rows:
+                known = known.with_data(self._with_values(known, rows, y, weight))
+            return self._as_model(known).placed(epoch)
+
+    def _with_values(
+        self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]
+    ) -> GaussianState:
+        """The state of the data with the values `y (k,)`, on the features of the fantasy; it continues the last one."""
+        Z, state, done = known.rows(rows), known.observed, 0
+        if self._told is not None:
+            before, features, after = self._told
+            if before is state and len(features) <= len(Z) and torch.equal(features, Z[: len(features)]):
+                state, done = after, len(features)
+        if done < len(Z):
+            if compiles(len(state.w), Z):
+                some = list(range(done, len(Z)))
+                state, _ = state.update_in_turn(Z, some, list(y[done:]), list(weight[done:]))
+            else:
+                for z, value, a in zip(Z[done:], y[done:], weight[done:], strict=True):
+                    state = state.update(z, value, a)
+        self._told = known.observed, Z, state
+        return state

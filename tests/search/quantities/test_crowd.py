@@ -1,0 +1,84 @@
+"""Models of a quantity beside many running trials: they follow from an anchor, and a new process finds the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.posterior.model import Model
+from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, MANY
+from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.quantity import Quantity
+from tests.search.quantities.made import data, quantity, rows
+
+FIRST = 20
+X, Y = data(200)
+GRID = X[150:]
+
+
+def after_fit(n: int) -> Rows:
+    """The first n rows; the fit is to the first `FIRST` of them."""
+    return replace(rows(X[:n], Y[:n], first=FIRST), mark=FIRST, later=tuple(range(FIRST, n)))
+
+
+def followed(n: int, surrogate: object = None) -> Quantity:
+    made = quantity(bo.BKB() if surrogate is None else surrogate)
+    made.follow(after_fit(n))
+    return made
+
+
+def beside(made: Quantity, told: int, last: int) -> Model:
+    """The model beside running trials, those whose rows are from `told` to `last`."""
+    return made.model(X[told:last], range(told, last), beyond_budget=True)
+
+
+def assert_equal(a: Model, b: Model) -> None:
+    for one, other in zip(a(GRID), b(GRID), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("stop", [FIRST, FIRST + 1, FIRST + BETWEEN_ANCHORS, FIRST + BETWEEN_ANCHORS + 5])
+def test_rows_that_come_one_by_one_and_together_give_the_same(stop: int) -> None:
+    warm = followed(FIRST)
+    for n in range(FIRST, stop + 1):
+        warm.follow(after_fit(n))
+        beside(warm, n, n + MANY)
+    assert_equal(beside(warm, stop, stop + 50), beside(followed(stop), stop, stop + 50))
+
+
+def test_the_model_is_nearly_that_of_the_latest_posterior() -> None:
+    """They have different dictionaries, and approximate one posterior; its prior variance is about 1."""
+    made = followed(FIRST + 20)
+    found, latest = beside(made, 40, 90), made.model(X[40:90], beyond_budget=True)
+    for one, other in zip(found(GRID), latest(GRID), strict=True):
+        np.testing.assert_allclose(one, other, atol=0.02)
+
+
+def test_a_trial_that_is_told_changes_no_variance() -> None:
+    made = followed(FIRST)
+    before = beside(made, FIRST, 80)(GRID)
+    made.follow(after_fit(FIRST + 3))
+    mean, variance = beside(made, FIRST + 3, 80)(GRID)
+    assert torch.equal(variance, before[1])
+    assert not torch.equal(mean, before[0])
+
+
+def test_trials_count_in_the_order_of_their_numbers() -> None:
+    """A trial that was asked for late and told early keeps its place."""
+    made, order = followed(FIRST), [*range(60, 80), *range(20, 60)]
+    model = made.model(X[order], order, beyond_budget=True)
+    assert_equal(model, beside(followed(FIRST), 20, 80))
+
+
+def test_few_running_trials_are_counted_in_the_latest_posterior() -> None:
+    made, n = followed(FIRST + 5), FIRST + 5
+    few = beside(made, n, n + MANY - 1)
+    assert_equal(few, made.model(X[n : n + MANY - 1], beyond_budget=True))
+
+
+@pytest.mark.parametrize("surrogate", [bo.ExactGP(), bo.FourierGP()])
+def test_surrogates_without_anchors_count_all_in_the_latest_posterior(surrogate: object) -> None:
+    made = followed(FIRST + 5, surrogate=surrogate)
+    assert_equal(beside(made, 25, 75), made.model(X[25:75], beyond_budget=True))
