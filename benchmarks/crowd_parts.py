@@ -145,6 +145,26 @@ def sampler(running: int) -> Numbers:
     return {f"{running:,} running, the last twenty asks: ms": 1e3 * statistics.median(spent[-20:])}
 
 
+def turn(running: int) -> Numbers:
+    """A tell and an ask in turns while this number of trials run, after 1,000 values."""
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer([(0.0, 1.0)] * D_BOX, seed=0)
+    X = rng.random((1_000, D_BOX))
+    opt.tell([{f"x{j}": float(v) for j, v in enumerate(x)} for x in X], _values(X, rng))
+    trials = opt.ask(running)
+
+    def tell_and_ask() -> None:
+        done = trials.pop(int(rng.integers(len(trials))))
+        opt.tell(done, float(_values(np.array([[*done.params.values()]]), rng)[0]))
+        trials.append(opt.ask())
+
+    spent = [_seconds(tell_and_ask) for _ in range(96)]
+    return {
+        f"{running:,} running, tell and ask: ms by median": 1e3 * statistics.median(spent),
+        f"{running:,} running, tell and ask: ms on average": 1e3 * statistics.fmean(spent),
+    }
+
+
 def pending(n_pending: int) -> Numbers:
     """Asks beside many pending points and few values; the points were queued, which needs no model."""
     rng = np.random.default_rng(0)
@@ -173,6 +193,7 @@ PARTS: dict[str, Callable[[int], Numbers]] = {
     "tell": tell,
     "box": box,
     "sampler": sampler,
+    "turn": turn,
     "pending": pending,
 }
 

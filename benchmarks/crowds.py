@@ -9,6 +9,7 @@ the machine affects both.
 - tell: learning the values of a plate, beside one pass over its features;
 - box: asks for 100 points in a box of six floats after 300 values;
 - sampler: `study.ask()` with `BKBSampler` while 100 and 1,000 trials run;
+- turn: a tell and an ask in turns in such a box while 100 and 1,000 trials run, after 1,000 values;
 - pending: asks beside 10,000 pending points and 50 values, with the memory.
 
 Every measurement is a process of its own with one thread (`benchmarks/crowd_parts.py`). Times are those of the
@@ -37,10 +38,18 @@ SIZES: dict[str, tuple[int, ...]] = {
     "tell": (100_000,),
     "box": (100,),
     "sampler": (100, 1_000),
+    "turn": (100, 1_000),
     "pending": (10_000,),
 }
-QUICK = {"pool": (100_000,), "start_up": (100_000,), "sampler": (100,), "pending": (1_000,)}
-TITLES = {"pool": "pool of {:,}", "start_up": "pool of {:,}", "tell": "pool of {:,}", "box": "box", "sampler": "Optuna"}
+QUICK = {"pool": (100_000,), "start_up": (100_000,), "sampler": (100,), "turn": (100,), "pending": (1_000,)}
+TITLES = {
+    "pool": "pool of {:,}",
+    "start_up": "pool of {:,}",
+    "tell": "pool of {:,}",
+    "box": "box",
+    "sampler": "Optuna",
+    "turn": "box",
+}
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

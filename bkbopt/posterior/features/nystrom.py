@@ -85,7 +85,7 @@ class Nystrom:
         return self.kernel(X, self.S) @ self.W
 
     def embedded(self, x: Tensor) -> tuple[Tensor, float]:
-        """Features `(r,)` and residual of one point `x (1, d)`; `KernelError` if the kernel is not positive definite."""
+        """Features `(r,)` and residual of a point `x (1, d)`; `KernelError` if the kernel is no covariance."""
         z, prior = self(x)[0], float(self.kernel.diag(x)[0])
         residual = prior - float(z @ z)
         check_projection(residual, prior)

@@ -12,7 +12,6 @@ old order are no longer valid.
 
 import bisect
 import math
-import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, RUNNING
-from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, column_key, merged
 from bkbopt.spaces.space import Parameter, Space
 
@@ -98,8 +96,7 @@ class History:
         self._constraints: set[str] = set()
         self._constant = {} if problem.pool is None else dict(problem.pool.constant)
         self._encoding: Encoding | None = None
-        self._encoder: Encoding | Arms | None = None
-        self._encoded_last: tuple[tuple[Mapping[str, float], ...], Tensor] = ((), torch.zeros(0, 0))
+        self._encoded_last: tuple[object, tuple[Mapping[str, float], ...], Tensor] = (None, (), torch.zeros(0))
         self._reset()
         if problem.space is not None:
             self._widen(problem.space)
@@ -289,10 +286,8 @@ class History:
     @property
     def constant(self) -> tuple[int, ...]:
         """Columns in which all arms of a pool and all finished trials have the same value."""
-        pool = self.problem.pool
-        if pool is None or not self._constant:
-            return ()
-        return tuple(j for j, name in enumerate(pool.names) if name in self._constant)
+        names = self.problem.pool.names if self.problem.pool is not None and self._constant else ()
+        return tuple(j for j, name in enumerate(names) if name in self._constant)
 
     @property
     def n_codes(self) -> Mapping[int, int]:
@@ -300,15 +295,19 @@ class History:
         return self.encoding.n_codes if self.problem.pool is None else self.problem.pool.n_codes
 
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
-        """Encoded points `(n, d)`; a common beginning with the last list of points is not encoded again."""
+        """Encoded points `(n, d)`; those that are in a list that was encoded before are not encoded again."""
         encoder = self.encoding if self.problem.pool is None else self.problem.pool
-        last, X = self._encoded_last
-        if self._encoder is not encoder or not all(map(operator.is_, last, points)):
+        by, last, X = self._encoded_last
+        if by is not encoder:
             last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
-        if len(points) > len(last):
-            last, X = tuple(points), torch.cat([X, encoder.encode(points[len(last) :])])
-            self._encoder, self._encoded_last = encoder, (last, X)
-        return X[: len(points)]
+        rows = {id(point): row for row, point in enumerate(last)}
+        if new := [point for point in points if id(point) not in rows]:
+            rows |= {id(point): row for row, point in enumerate(new, len(last))}
+            X = torch.cat([X, encoder.encode(new)])
+        X = X[[rows[id(point)] for point in points]]
+        if new:
+            self._encoded_last = encoder, tuple(points), X
+        return X
 
     @property
     def X(self) -> Tensor:

@@ -1,17 +1,20 @@
 """The log as input of the models: order, encoding, and the rows of each quantity."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.search.quantities.marked_rows import last_mark, next_mark
-from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
+from bkbopt.spaces.encoding import Encoding
 
 SPACE = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -132,6 +135,22 @@ def test_a_wider_range_encodes_all_rows_anew() -> None:
     known.update([trial(6, space=wide)])
     assert known.version > version
     assert known.X[:, 0].tolist() == pytest.approx([0.0, 0.25, 0.3], abs=1e-15)
+
+
+def test_points_are_encoded_once_though_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, encoded = history(trial(0)), list[int]()
+    points = [trial(number).point for number in range(8)]
+    encode = Encoding.encode
+
+    def counted(self: Encoding, new: Sequence[Point]) -> Tensor:
+        encoded.append(len(new))
+        return encode(self, new)
+
+    monkeypatch.setattr(Encoding, "encode", counted)
+    lists = points[:6], points[2:3], points[1:6], [*points[3:], points[1]], points[:0]
+    for some in lists:
+        assert torch.equal(known.encode(some), encode(known.encoding, some))
+    assert encoded == [6, 2]
 
 
 def test_the_range_of_a_failed_trial_widens_nothing() -> None:
