@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["SURROGATES"]
 
+ANCHORS = ("surrogates/test_anchors.py",)
 BKB = ("surrogates/test_bkb.py",)
 FANTASY = ("surrogates/test_fantasy.py",)
 FIT = ("surrogates/test_gradients.py", "surrogates/test_fit.py")
@@ -91,9 +92,51 @@ SURROGATES = (
     Fault(
         "inducing points of pending ones move the mean",
         "surrogates/pending.py",
-        ".with_mean(observed.w)",
-        "",
+        "torch.zeros_like(H[0])).with_mean(observed.w)",
+        "torch.zeros_like(H[0]))",
         FANTASY,
+    ),
+    Fault(
+        "an anchor follows the counts of later observations",
+        "surrogates/anchors.py",
+        "seen=posterior.seen.kept()",
+        "seen=posterior.seen",
+        ANCHORS,
+    ),
+    Fault(
+        "values since an anchor are not learnt again on other features",
+        "surrogates/anchors.py",
+        "before is state and len(features) <= len(Z) and torch.equal(features, Z[: len(features)])",
+        "len(features) <= len(Z)",
+        ANCHORS,
+    ),
+    Fault(
+        "an epoch goes on when a pending point leaves",
+        "surrogates/anchors.py",
+        "grows = known.features is earlier.value.features and torch.equal(X[: len(earlier.X)], earlier.X)",
+        "grows = known.features is earlier.value.features",
+        ANCHORS,
+    ),
+    Fault(
+        "the predictor of a fantasy has the mean at the anchor",
+        "surrogates/pending.py",
+        "replace(self.before.collapsed, a=self.features.W @ state.w)",
+        "self.before.collapsed",
+        ANCHORS,
+    ),
+    Fault(
+        "values since an anchor go to the pending points in the order of their trials",
+        "search/quantities/crowd.py",
+        'rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()',
+        "rows = sorted(np.argsort(order)[: len(self._numbers)].tolist())",
+        ("search/quantities/test_crowd.py",),
+    ),
+    Fault(
+        "anchors are where a call ends",
+        "search/quantities/quantity.py",
+        "last = mark + (new.stop - mark) // BETWEEN_ANCHORS * BETWEEN_ANCHORS",
+        "last = new.stop",
+        ("search/quantities/test_crowd.py",),
     ),
     Fault(
         "the points that were closest to being left out stay",

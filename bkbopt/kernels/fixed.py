@@ -14,7 +14,7 @@ from bkbopt.kernels.structured import SQRT5, ColumnsKernel, RotatedKernel, SumKe
 if TYPE_CHECKING:
     from bkbopt.kernels._fixed_loops import FixedKernel
 
-__all__ = ["fixed_kernel"]
+__all__ = ["fixed_kernel", "gram_to_fixed"]
 
 
 def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
@@ -39,6 +39,15 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
         case SphericalKernel() if (added.dim, added.numeric) == (radial.dim, list(radial.numeric)):
             return _with_trend(_fixed(radial, R, X2), added, X2)
     return None
+
+
+def gram_to_fixed(X: Tensor, fixed: "FixedKernel") -> Tensor:
+    """The kernel matrix `(n, m)` of the points `X (n, d)`, in CPU memory, and the fixed ones."""
+    from bkbopt.kernels._fixed_loops import to_fixed
+
+    K = X.new_empty(len(X), fixed.B.shape[1])
+    to_fixed(X.contiguous().numpy(), fixed, np.empty((len(X), len(fixed.numeric))), K.numpy())
+    return K
 
 
 def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":

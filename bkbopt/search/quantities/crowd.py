@@ -17,7 +17,7 @@ __all__ = ["BETWEEN_ANCHORS", "MANY", "Crowd"]
 #: Number of running trials from which on fantasies follow from an anchor.
 MANY = 32
 #: Number of rows between two anchors.
-BETWEEN_ANCHORS = 32
+BETWEEN_ANCHORS = 64
 
 
 class Crowd:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import bkbopt as bo
+from bkbopt.kernels import CallableKernel, Kernel, SumKernel
 from bkbopt.search.criteria.acquisition import LogEI
 from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
 from bkbopt.search.criteria.criterion import Combined, UpperBound
@@ -39,6 +40,18 @@ def test_a_success_opens_the_way_between_it_and_a_failure() -> None:
     for known, closed in (([[0.0, 0.0]], True), ([[0.0, 0.0], [0.5, 0.0]], False)):
         crashes = Crashes.among(KERNEL, failure, torch.tensor(known, dtype=torch.float64))
         assert bool(crashes(at)) == closed
+
+
+@pytest.mark.parametrize(
+    "kernel", [bo.kernels.matern52(2, 0.3), SumKernel((bo.kernels.matern52(2, 0.5), bo.kernels.matern52(2, 0.1)))]
+)
+def test_compiled_kernels_exclude_the_same_points_as_others(kernel: Kernel) -> None:
+    rng = np.random.default_rng(1)
+    failures, known, X = (torch.as_tensor(rng.random((n, 2))) for n in (4, 60, 400))
+    foreign = CallableKernel(kernel)
+    excluded = Crashes.among(kernel, failures, known)(X)
+    assert 10 < int(excluded.sum()) < 390
+    assert torch.equal(excluded, Crashes.among(foreign, failures, known)(X))
 
 
 def test_only_the_successes_nearest_to_failures_are_compared_with() -> None:
