@@ -72,6 +72,14 @@ def test_trials_count_in_the_order_of_their_numbers() -> None:
     assert_equal(model, beside(followed(FIRST), 20, 80))
 
 
+def test_values_belong_to_their_points_in_whatever_order_trials_are_told() -> None:
+    made, n = quantity(bo.BKB()), FIRST + 6
+    made.follow(replace(after_fit(n), later=(99, 20, 70, 21, 98, 22)))
+    found, latest = beside(made, n, 65), made.model(X[n:65], beyond_budget=True)
+    # As above; two of these values differ by up to 2.
+    np.testing.assert_allclose(found(X[FIRST:n])[0], latest(X[FIRST:n])[0], atol=0.02)
+
+
 def test_few_running_trials_are_counted_in_the_latest_posterior() -> None:
     made, n = followed(FIRST + 5), FIRST + 5
     few = beside(made, n, n + MANY - 1)
