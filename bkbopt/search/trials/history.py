@@ -11,7 +11,9 @@ old order are no longer valid.
 """
 
 import bisect
+import itertools
 import math
+import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -295,19 +297,19 @@ class History:
         return self.encoding.n_codes if self.problem.pool is None else self.problem.pool.n_codes
 
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
-        """Encoded points `(n, d)`; those that are in a list that was encoded before are not encoded again."""
+        """Encoded points `(n, d)`; those at the beginning that are in the last list are not encoded again."""
         encoder = self.encoding if self.problem.pool is None else self.problem.pool
         by, last, X = self._encoded_last
         if by is not encoder:
             last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
-        rows = {id(point): row for row, point in enumerate(last)}
-        if new := [point for point in points if id(point) not in rows]:
-            rows |= {id(point): row for row, point in enumerate(new, len(last))}
-            X = torch.cat([X, encoder.encode(new)])
-        X = X[[rows[id(point)] for point in points]]
-        if new:
+        if not all(map(operator.is_, last, points)):
+            rows = {id(point): row for row, point in enumerate(last)}
+            last = tuple(itertools.takewhile(lambda point: id(point) in rows, points))
+            X = X[[rows[id(point)] for point in last]]
+        if len(points) > len(last):
+            X = torch.cat([X, encoder.encode(points[len(last) :])])
             self._encoded_last = encoder, tuple(points), X
-        return X
+        return X[: len(points)]
 
     @property
     def X(self) -> Tensor:

@@ -147,7 +147,7 @@ def test_points_are_encoded_once_though_others_leave(monkeypatch: pytest.MonkeyP
         return encode(self, new)
 
     monkeypatch.setattr(Encoding, "encode", counted)
-    lists = points[:6], points[2:3], points[1:6], [*points[3:], points[1]], points[:0]
+    lists = points[:6], points[2:3], points[:2], points[:0], [*points[1:3], *points[4:]], [points[7], *points[1:3]]
     for some in lists:
         assert torch.equal(known.encode(some), encode(known.encoding, some))
     assert encoded == [6, 2]
