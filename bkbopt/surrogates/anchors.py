@@ -45,7 +45,7 @@ class Anchor:
         self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
         #: The state before the values told since, their features, and the state with them.
         self._told: tuple[GaussianState, Tensor, GaussianState] | None = None
-        self._shown: tuple[Fantasy, int] | None = None
+        self._epoch = new_epoch()
 
     @torch.no_grad()
     def fantasy(self, X: Tensor, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]) -> Model:
@@ -54,15 +54,14 @@ class Anchor:
         It depends on the arguments and the anchor only. In an epoch points are added and none leaves.
         """
         with small_work():
-            earlier = self._kept[-1]
+            earlier, X = self._kept[-1], X.to(self._kept[0].X.device)
             self._kept = count_all(self._kept, X, self._count)
             known = self._kept[-1].value
             grows = known.features is earlier.value.features and torch.equal(X[: len(earlier.X)], earlier.X)
-            epoch = self._shown[1] if self._shown is not None and grows else new_epoch()
-            self._shown = known, epoch
+            self._epoch = self._epoch if grows else new_epoch()
             if rows:
                 known = known.with_data(self._with_values(known, rows, y, weight))
-            return self._as_model(known).placed(epoch)
+            return self._as_model(known).placed(self._epoch)
 
     def _with_values(
         self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]
