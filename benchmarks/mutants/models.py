@@ -6,6 +6,7 @@ __all__ = ["MODELS"]
 
 CURVES = ("search/trials/test_curves.py",)
 FAILURES = ("optimizer/test_failures.py",)
+CROWD = ("search/quantities/test_crowd.py",)
 OUTLIERS = ("search/quantities/test_outliers.py",)
 HISTORY = ("search/trials/test_history.py",)
 QUANTITY = ("search/quantities/test_quantity.py",)
@@ -299,6 +300,20 @@ MODELS = (
         "return is_kept if alone > evidence(X, v, rows, everything, kernel, noise, 0.0) else everything",
         "return is_kept",
         OUTLIERS,
+    ),
+    Fault(
+        "values since an anchor go to the pending points in the order of their trials",
+        "search/quantities/crowd.py",
+        'rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()',
+        "rows = sorted(np.argsort(order)[: len(self._numbers)].tolist())",
+        CROWD,
+    ),
+    Fault(
+        "anchors are where a call ends",
+        "search/quantities/quantity.py",
+        "last = mark + (new.stop - mark) // BETWEEN_ANCHORS * BETWEEN_ANCHORS",
+        "last = new.stop",
+        CROWD,
     ),
     Fault(
         "a fit without outliers continues one with ripples",

@@ -327,8 +327,8 @@ SEARCH = (
     Fault(
         "the points of a batch are not pending",
         "search/designer.py",
-        "running=(*request.running, suggestion.point)",
-        "running=request.running",
+        "(*request.running, suggestion.point), (*request.numbers, request.number)",
+        "request.running, request.numbers",
         DESIGNER,
     ),
     Fault(

@@ -125,20 +125,6 @@ SURROGATES = (
         ANCHORS,
     ),
     Fault(
-        "values since an anchor go to the pending points in the order of their trials",
-        "search/quantities/crowd.py",
-        'rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()',
-        "rows = sorted(np.argsort(order)[: len(self._numbers)].tolist())",
-        ("search/quantities/test_crowd.py",),
-    ),
-    Fault(
-        "anchors are where a call ends",
-        "search/quantities/quantity.py",
-        "last = mark + (new.stop - mark) // BETWEEN_ANCHORS * BETWEEN_ANCHORS",
-        "last = new.stop",
-        ("search/quantities/test_crowd.py",),
-    ),
-    Fault(
         "the points that were closest to being left out stay",
         "surrogates/sampling.py",
         "(p - thrown)[rows], descending=True",
