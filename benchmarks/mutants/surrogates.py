@@ -111,10 +111,17 @@ SURROGATES = (
         ANCHORS,
     ),
     Fault(
+        "an anchor counts by the latest scale of the sampling",
+        "surrogates/bkb.py",
+        "within = functools.partial(self._counted, share=1.0, scale=self._scale)",
+        "within = self._count",
+        ANCHORS,
+    ),
+    Fault(
         "an epoch goes on when a pending point leaves",
         "surrogates/anchors.py",
-        "grows = known.features is earlier.value.features and torch.equal(X[: len(earlier.X)], earlier.X)",
-        "grows = known.features is earlier.value.features",
+        "Counter(row_keys(X)), self._nothing",
+        "Counter(), self._nothing",
         ANCHORS,
     ),
     Fault(

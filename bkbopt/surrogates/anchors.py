@@ -12,6 +12,7 @@ point is counted when one is asked for. A fantasy from the latest posterior woul
 each value. The weight of a value in V is one until the next anchor.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -22,10 +23,13 @@ from bkbopt._support.threads import small_work
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
-from bkbopt.surrogates.epochs import new_epoch
+from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.epochs import Epochs
 from bkbopt.surrogates.pending import Counted, Fantasy, count_all
 
 __all__ = ["Anchor"]
+
+Count = Callable[[Fantasy, Tensor], Fantasy]
 
 
 class Anchor:
@@ -34,34 +38,44 @@ class Anchor:
     Args:
         posterior: the posterior at the anchor.
         count: counts pending points, as for `count_all`.
+        count_beyond: the same with inducing points beyond the budget.
         as_model: a fantasy as a `Model`.
     """
 
     def __init__(
-        self, posterior: Fantasy, count: Callable[[Fantasy, Tensor], Fantasy], as_model: Callable[[Fantasy], Model]
+        self, posterior: Fantasy, count: Count, count_beyond: Count, as_model: Callable[[Fantasy], Model]
     ) -> None:
-        self._count, self._as_model = count, as_model
+        self._counts, self._beyond, self._as_model = (count, count_beyond), False, as_model
         posterior = replace(posterior, seen=posterior.seen.kept())
         self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
         #: The state before the values told since, their features, and the state with them.
         self._told: tuple[GaussianState, Tensor, GaussianState] | None = None
-        self._epoch = new_epoch()
+        #: All models have the data up to the anchor, and differ in what is counted beside them.
+        self._epochs, self._nothing = Epochs(), Observations(posterior.X.shape[1])
 
     @torch.no_grad()
-    def fantasy(self, X: Tensor, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]) -> Model:
+    def fantasy(
+        self,
+        X: Tensor,
+        rows: Sequence[int],
+        y: Sequence[float],
+        weight: Sequence[float],
+        *,
+        beyond_budget: bool = False,
+    ) -> Model:
         """The posterior with the points `X (p, d)` counted, some of whose `rows (k,)` have values `y (k,)`.
 
-        It depends on the arguments and the anchor only. In an epoch points are added and none leaves.
+        It depends on the arguments and the anchor only; see `Surrogate.fantasy` for `beyond_budget`.
         """
+        X = X.to(self._kept[0].X.device)
+        if beyond_budget != self._beyond:
+            self._kept, self._beyond = self._kept[:1], beyond_budget
         with small_work():
-            earlier, X = self._kept[-1], X.to(self._kept[0].X.device)
-            self._kept = count_all(self._kept, X, self._count)
+            self._kept = count_all(self._kept, X, self._counts[beyond_budget])
             known = self._kept[-1].value
-            grows = known.features is earlier.value.features and torch.equal(X[: len(earlier.X)], earlier.X)
-            self._epoch = self._epoch if grows else new_epoch()
             if rows:
                 known = known.with_data(self._with_values(known, rows, y, weight))
-            return self._as_model(known).placed(self._epoch)
+            return self._epochs.place(self._as_model(known), Counter(row_keys(X)), self._nothing)
 
     def _with_values(
         self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]

@@ -368,8 +368,9 @@ class BKB(SurrogateBase[Fantasy]):
         return Fantasy.start(self._ready(), Seen.of(self.observations), self._table.Z, self._state)
 
     def anchor(self) -> Anchor | None:
-        """See `Surrogate`; its fantasies may have inducing points beyond the budget."""
-        return Anchor(self._posterior(), self._count_beyond, self._as_model)
+        """See `Surrogate`."""
+        within = functools.partial(self._counted, share=1.0, scale=self._scale)  # draws may change the scale
+        return Anchor(self._posterior(), within, self._count_beyond, self._as_model)
 
     def _as_model(self, known: Fantasy) -> Model:
         features, state = known.features, known.state

@@ -111,7 +111,7 @@ def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("seed", slow_but([1, 2], range(6)))
-@pytest.mark.parametrize("name", slow_but(["floats"], ["floats", "mixed", "conditional"]))
+@pytest.mark.parametrize("name", slow_but(["floats", "arms"], PROBLEMS))
 def test_the_law_holds_where_models_follow_from_anchors(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "LARGE_BATCH", 2)
     monkeypatch.setattr(quantity, "MANY", 2)

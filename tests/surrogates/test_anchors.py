@@ -66,9 +66,10 @@ def test_a_fantasy_is_the_exact_posterior_where_all_points_are_inducing(weight: 
 @pytest.mark.parametrize("name", MAKERS)
 def test_without_values_since_it_is_the_fantasy_of_the_surrogate(name: str) -> None:
     gp = learnt(name, 60)
-    anchor = gp.anchor()
+    anchor, X = gp.anchor(), POINTS[60:140]
     assert anchor is not None
-    assert_equal(anchor.fantasy(POINTS[60:140], [], [], []), gp.fantasy(POINTS[60:140], beyond_budget=True))
+    for beyond in (True, False):
+        assert_equal(anchor.fantasy(X, [], [], [], beyond_budget=beyond), gp.fantasy(X, beyond_budget=beyond))
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -102,12 +103,29 @@ def test_a_value_changes_the_mean_and_no_variance() -> None:
     assert float(after(X[7:8])[0][0]) > float(before(X[7:8])[0][0])
 
 
-def test_an_epoch_ends_when_a_point_leaves() -> None:
-    anchor = anchored("default", 150)  # all features are there, so that none is appended
-    first, more, fewer = (anchor.fantasy(POINTS[60:stop], [], [], []) for stop in (100, 101, 99))
-    assert first.features is more.features
-    assert first.epoch == more.epoch != fewer.epoch
-    assert bool((more(GRID)[1] <= first(GRID)[1] * (1.0 + 1e-9)).all())  # rounding
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_epoch_lasts_while_points_are_added_or_told_and_ends_when_one_leaves(name: str) -> None:
+    anchor = anchored(name, 50)
+    first, more = anchor.fantasy(POINTS[60:100], [], [], []), anchor.fantasy(POINTS[60:101], [3], [1.0], [1.0])
+    assert first.epoch == more.epoch
+    # Variances grow by the square of the growth at most, but for rounding.
+    assert bool((more(GRID)[1] <= first(GRID)[1] * (more.growth / first.growth) ** 2 * (1.0 + 1e-9)).all())
+    assert anchor.fantasy(POINTS[60:100], [], [], []).epoch != more.epoch
+
+
+def test_a_draw_of_the_surrogate_changes_nothing_that_an_anchor_counts() -> None:
+    """Where the budget binds, a draw sets the lam of the sampling, by which points are appended."""
+    gp, same = (BKB(KERNEL, NOISE, max_inducing=30) for _ in range(2))
+    for one in (gp, same):
+        one.observe(POINTS[:50], VALUES[:50], in_turn=True)
+    (anchor, other), scale, X = (gp.anchor(), same.anchor()), gp.sampling_scale, POINTS[60:100]
+    assert anchor is not None
+    assert other is not None
+    gp.observe(POINTS[50:], VALUES[50:], in_turn=True)
+    assert gp.sampling_scale > 1.5 * scale
+    fantasy = anchor.fantasy(X, [], [], [])
+    assert fantasy.features.size > len(same.inducing)
+    assert_equal(fantasy, other.fantasy(X, [], [], []))
 
 
 def test_a_copy_of_an_anchor_gives_the_same() -> None:

@@ -37,12 +37,13 @@ class Crowd:
         self._v += v.tolist()
         self._weight += [1.0] * len(v) if weight is None else weight.tolist()
 
-    def fantasy(self, pending: Tensor, numbers: Sequence[int]) -> Model:
+    def fantasy(self, pending: Tensor, numbers: Sequence[int], *, beyond_budget: bool) -> Model:
         """The posterior of all rows with `pending (p, d)` counted, the points of running trials with these `numbers`.
 
         Points are counted in the order of their trials: a trial that is told keeps its place, a new one is the last.
+        See `Surrogate.fantasy` for `beyond_budget`.
         """
         order = np.argsort(np.array([*self._numbers, *numbers]), kind="stable")
         rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()
         X = torch.cat([*self._X, pending])[torch.as_tensor(order)]
-        return self._anchor.fantasy(X, rows, self._v, self._weight)
+        return self._anchor.fantasy(X, rows, self._v, self._weight, beyond_budget=beyond_budget)

@@ -182,13 +182,12 @@ class Quantity:
     def model(self, pending: Tensor, numbers: Sequence[int] = (), *, beyond_budget: bool = False) -> Model:
         """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`.
 
-        From `MANY` points on it follows from the last anchor if `beyond_budget` is true and the `numbers (p,)` of their
-        trials are given.
+        From `MANY` points on it follows from the last anchor, if the `numbers (p,)` of their trials are given.
         """
         if not len(pending):
             return self.surrogate.model
-        if beyond_budget and len(numbers) == len(pending) >= MANY and self._crowd is not None:
-            return self._crowd.fantasy(pending, numbers)
+        if len(numbers) == len(pending) >= MANY and self._crowd is not None:
+            return self._crowd.fantasy(pending, numbers, beyond_budget=beyond_budget)
         return self.surrogate.fantasy(pending, beyond_budget=beyond_budget)
 
     @property
