@@ -9,7 +9,8 @@ the machine affects both.
 - tell: learning the values of a plate, beside one pass over its features;
 - box: asks for 100 points in a box of six floats after 300 values;
 - sampler: `study.ask()` with `BKBSampler` while 100 and 1,000 trials run;
-- turn: a tell and an ask in turns in such a box while 100 and 1,000 trials run, after 1,000 values;
+- turn, pool_turn: a tell and an ask in turns while 100 and 1,000 trials run, in such a box after 1,000 values and in
+  such a pool after 768;
 - pending: asks beside 10,000 pending points and 50 values, with the memory.
 
 Every measurement is a process of its own with one thread (`benchmarks/crowd_parts.py`). Times are those of the
@@ -39,9 +40,17 @@ SIZES: dict[str, tuple[int, ...]] = {
     "box": (100,),
     "sampler": (100, 1_000),
     "turn": (100, 1_000),
+    "pool_turn": (100, 1_000),
     "pending": (10_000,),
 }
-QUICK = {"pool": (100_000,), "start_up": (100_000,), "sampler": (100,), "turn": (100,), "pending": (1_000,)}
+QUICK = {
+    "pool": (100_000,),
+    "start_up": (100_000,),
+    "sampler": (100,),
+    "turn": (100,),
+    "pool_turn": (100,),
+    "pending": (1_000,),
+}
 TITLES = {
     "pool": "pool of {:,}",
     "start_up": "pool of {:,}",
@@ -49,6 +58,7 @@ TITLES = {
     "box": "box",
     "sampler": "Optuna",
     "turn": "box",
+    "pool_turn": "pool of 100,000",
 }
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 

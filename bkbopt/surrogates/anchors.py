@@ -12,7 +12,6 @@ point is counted when one is asked for. A fantasy from the latest posterior woul
 each value. The weight of a value in V is one until the next anchor.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -23,8 +22,6 @@ from bkbopt._support.threads import small_work
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations, row_keys
-from bkbopt.surrogates.epochs import Epochs
 from bkbopt.surrogates.pending import Counted, Fantasy, count_all
 
 __all__ = ["Anchor"]
@@ -40,18 +37,23 @@ class Anchor:
         count: counts pending points, as for `count_all`.
         count_beyond: the same with inducing points beyond the budget.
         as_model: a fantasy as a `Model`.
+        place: sets the epoch of a model with some pending points.
     """
 
     def __init__(
-        self, posterior: Fantasy, count: Count, count_beyond: Count, as_model: Callable[[Fantasy], Model]
+        self,
+        posterior: Fantasy,
+        count: Count,
+        count_beyond: Count,
+        as_model: Callable[[Fantasy], Model],
+        place: Callable[[Model, Tensor], Model],
     ) -> None:
         self._counts, self._beyond, self._as_model = (count, count_beyond), False, as_model
         posterior = replace(posterior, seen=posterior.seen.kept())
         self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
         #: The state before the values told since, their features, and the state with them.
         self._told: tuple[GaussianState, Tensor, GaussianState] | None = None
-        #: All models have the data up to the anchor, and differ in what is counted beside them.
-        self._epochs, self._nothing = Epochs(), Observations(posterior.X.shape[1])
+        self._place = place
 
     @torch.no_grad()
     def fantasy(
@@ -75,7 +77,9 @@ class Anchor:
             known = self._kept[-1].value
             if rows:
                 known = known.with_data(self._with_values(known, rows, y, weight))
-            return self._epochs.place(self._as_model(known), Counter(row_keys(X)), self._nothing)
+            is_pending = torch.ones(len(X), dtype=torch.bool)
+            is_pending[rows] = False
+            return self._place(self._as_model(known), X[is_pending])
 
     def _with_values(
         self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]

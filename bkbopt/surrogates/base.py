@@ -336,8 +336,11 @@ class SurrogateBase(ABC, Generic[T]):
         pending = pending.to(self.observations.X.device)
         with small_work():
             self._kept = count_all(self._kept, pending, self._count_beyond if beyond_budget else self._count)
-            model = self._as_model(self._kept[-1].value)
-            return self._epochs.place(model, Counter(row_keys(pending)), self.observations)
+            return self._placed(self._as_model(self._kept[-1].value), pending)
+
+    def _placed(self, model: Model, pending: Tensor) -> Model:
+        """A model of the observations and `pending (p, d)` with its epoch."""
+        return self._epochs.place(model, Counter(row_keys(pending)), self.observations)
 
     def anchor(self) -> Anchor | None:
         """See `Surrogate`."""

@@ -370,7 +370,7 @@ class BKB(SurrogateBase[Fantasy]):
     def anchor(self) -> Anchor | None:
         """See `Surrogate`."""
         within = functools.partial(self._counted, share=1.0, scale=self._scale)  # draws may change the scale
-        return Anchor(self._posterior(), within, self._count_beyond, self._as_model)
+        return Anchor(self._posterior(), within, self._count_beyond, self._as_model, self._placed)
 
     def _as_model(self, known: Fantasy) -> Model:
         features, state = known.features, known.state

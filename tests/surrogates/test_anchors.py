@@ -105,12 +105,16 @@ def test_a_value_changes_the_mean_and_no_variance() -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_an_epoch_lasts_while_points_are_added_or_told_and_ends_when_one_leaves(name: str) -> None:
-    anchor = anchored(name, 50)
-    first, more = anchor.fantasy(POINTS[60:100], [], [], []), anchor.fantasy(POINTS[60:101], [3], [1.0], [1.0])
+    gp = learnt(name, 50)
+    anchor = gp.anchor()
+    assert anchor is not None
+    first = anchor.fantasy(POINTS[60:100], [], [], [])
+    gp.observe(POINTS[63:64], VALUES[63:64])
+    more = anchor.fantasy(POINTS[60:101], [3], VALUES[63:64].tolist(), [1.0])
     assert first.epoch == more.epoch
     # Variances grow by the square of the growth at most, but for rounding.
     assert bool((more(GRID)[1] <= first(GRID)[1] * (more.growth / first.growth) ** 2 * (1.0 + 1e-9)).all())
-    assert anchor.fantasy(POINTS[60:100], [], [], []).epoch != more.epoch
+    assert anchor.fantasy(POINTS[60:100], [3], VALUES[63:64].tolist(), [1.0]).epoch != more.epoch
 
 
 def test_a_draw_of_the_surrogate_changes_nothing_that_an_anchor_counts() -> None:
