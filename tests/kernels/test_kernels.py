@@ -126,9 +126,20 @@ def test_log_prior_is_normal_on_the_logarithms() -> None:
     assert float(kernel.log_prior()) == pytest.approx(expected, rel=1e-12)
 
 
-def test_gram_is_symmetric_with_exact_diagonal() -> None:
+class Rounded:
+    """A user's kernel whose matrix is neither symmetric nor exact on its diagonal."""
+
+    def __call__(self, A: Tensor, B: Tensor) -> Tensor:
+        return matern52(3, 0.5, 2.0)(A, B) * (1.0 - 1e-12 * torch.arange(len(A)).double()[:, None])
+
+    def diag(self, X: Tensor) -> Tensor:
+        return matern52(3, 0.5, 2.0).diag(X)
+
+
+@pytest.mark.parametrize("kernel", [matern52(3, 0.5, 2.0), Rounded()])
+def test_gram_is_symmetric_with_exact_diagonal(kernel: Kernel) -> None:
     X = random_points(50) * 1e3
-    K = gram(matern52(3, 0.5, 2.0), X)
+    K = gram(kernel, X)
     assert torch.equal(K, K.T)
     assert torch.equal(K.diagonal(), torch.full((50,), 2.0, dtype=torch.float64).log().exp())
 
