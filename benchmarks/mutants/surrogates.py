@@ -120,8 +120,8 @@ SURROGATES = (
     Fault(
         "an epoch goes on when a pending point leaves",
         "surrogates/anchors.py",
-        "self._place(self._as_model(known), X[is_pending])",
-        "self._place(self._as_model(known), X[:0])",
+        "self._place(model, X[is_pending])",
+        "self._place(model, X[:0])",
         ANCHORS,
     ),
     Fault(

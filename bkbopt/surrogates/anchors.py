@@ -22,6 +22,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
+from bkbopt.surrogates.epochs import new_epoch
 from bkbopt.surrogates.pending import Counted, Fantasy, count_all
 
 __all__ = ["Anchor"]
@@ -77,9 +78,12 @@ class Anchor:
             known = self._kept[-1].value
             if rows:
                 known = known.with_data(self._with_values(known, rows, y, weight))
+            model = self._as_model(known)
+            if beyond_budget:  # in a box, where few suggestions use bounds of an epoch, and finding it costs more
+                return model.placed(new_epoch())
             is_pending = torch.ones(len(X), dtype=torch.bool)
             is_pending[rows] = False
-            return self._place(self._as_model(known), X[is_pending])
+            return self._place(model, X[is_pending])
 
     def _with_values(
         self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]
