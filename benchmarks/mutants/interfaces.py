@@ -27,8 +27,8 @@ OPTUNA = (
     Fault(
         "a trial that was running at the last update is not looked at again",
         "adapters/optuna/followed.py",
-        "left.add(trial.number)",
-        "left.discard(trial.number)",
+        "left.add(number)",
+        "left.discard(number)",
         ("adapters/optuna/test_followed.py",),
     ),
     Fault(

@@ -40,7 +40,8 @@ class FollowedStudy:
         self._finished: set[int] = set()
         #: Number of trials at the last update, and the numbers of those that were waiting or running.
         self._seen: tuple[int, set[int]] = 0, set()
-        self._running: dict[int, tuple[FrozenTrial, Evaluation]] = {}
+        #: The running trials that the designer knows; another object takes the place of one that changes.
+        self._running: dict[int, FrozenTrial] = {}
         #: The latest distribution of each column: order of its trial, name of the parameter, distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
 
@@ -61,35 +62,30 @@ class FollowedStudy:
         n, still_open = self._seen
         fresh = range(max(n - 1, 0), len(trials))
         by_number = len(trials) >= n and all(trials[i].number == i for i in (*still_open, *fresh))
-        news, finished, left = list[Evaluation](), list[Evaluation](), set[int]()
+        news, finished, left, running = list[Evaluation](), list[Evaluation](), set[int](), dict[int, FrozenTrial]()
         for trial in [*(trials[i] for i in sorted(still_open)), *trials[n:]] if by_number else trials:
-            if trial.number in self._finished:
+            number, state = trial.number, trial.state
+            if number in self._finished:
                 continue
-            if not trial.state.is_finished():
-                left.add(trial.number)
-            if trial.state == TrialState.WAITING:
-                continue
-            evaluation = self._evaluation(trial)
-            if trial.state != TrialState.RUNNING:
-                finished.append(evaluation)
-                if trial.state != TrialState.FAIL:
-                    self._note(trial, evaluation.order)
-            news.append(evaluation)
+            if not state.is_finished():
+                left.add(number)
+                if state == TrialState.WAITING or self._running.get(number) is trial:
+                    continue
+            news.append(evaluation_of(trial))
+            if state == TrialState.RUNNING:
+                running[number] = trial
+            else:
+                finished.append(news[-1])
+                if state != TrialState.FAIL:
+                    self._note(trial, news[-1].order)
         self.designer.update(news)
         self._seen = (len(trials), left) if by_number else (0, set())
+        self._running.update(running)
+        for evaluation in finished:
+            self._running.pop(evaluation.number, None)
         self._begun = self._begun or _beginning(trials)
         self._finished.update(evaluation.number for evaluation in finished)
         return finished
-
-    def _evaluation(self, trial: FrozenTrial) -> Evaluation:
-        """The evaluation of a trial; that of a running one is kept while its object is, which changes replace."""
-        if trial.state != TrialState.RUNNING:
-            self._running.pop(trial.number, None)
-            return evaluation_of(trial)
-        known = self._running.get(trial.number)
-        if known is None or known[0] is not trial:
-            known = self._running[trial.number] = (trial, evaluation_of(trial))
-        return known[1]
 
     def _note(self, trial: FrozenTrial, order: tuple[float, int]) -> None:
         for name, distribution in trial.distributions.items():
