@@ -309,6 +309,13 @@ MODELS = (
         CROWD,
     ),
     Fault(
+        "precise values have a weight of one in a pool",
+        "search/quantities/quantity.py",
+        "if crowd is not None and (beyond_budget or crowd.keeps_bounds):",
+        "if crowd is not None:",
+        CROWD,
+    ),
+    Fault(
         "anchors are where a call ends",
         "search/quantities/quantity.py",
         "last = mark + (new.stop - mark) // BETWEEN_ANCHORS * BETWEEN_ANCHORS",
@@ -320,13 +327,6 @@ MODELS = (
         "search/quantities/fitting.py",
         "if last is None or type(last[0]) is not type(start):",
         "if last is None:",
-        OUTLIERS,
-    ),
-    Fault(
-        "a fit without outliers begins anew each time",
-        "search/quantities/fitting.py",
-        "if last is None or type(last[0]) is not type(start):",
-        "if True:",
         OUTLIERS,
     ),
     Fault(

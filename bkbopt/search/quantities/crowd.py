@@ -37,6 +37,14 @@ class Crowd:
         self._v += v.tolist()
         self._weight += [1.0] * len(v) if weight is None else weight.tolist()
 
+    @property
+    def keeps_bounds(self) -> bool:
+        """Whether bounds of variances in the latest posterior hold in a fantasy, where values have a weight of one.
+
+        They do not if a value is known to be more precise.
+        """
+        return max(self._weight, default=1.0) <= 1.0
+
     def fantasy(self, pending: Tensor, numbers: Sequence[int], *, beyond_budget: bool) -> Model:
         """The posterior of all rows with `pending (p, d)` counted, the points of running trials with these `numbers`.
 

@@ -182,12 +182,14 @@ class Quantity:
     def model(self, pending: Tensor, numbers: Sequence[int] = (), *, beyond_budget: bool = False) -> Model:
         """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`.
 
-        From `MANY` points on it follows from the last anchor, if the `numbers (p,)` of their trials are given.
+        From `MANY` points on it follows from the last anchor if the `numbers (p,)` of their trials are given, and in a
+        pool (where nothing is beyond the budget) only if `Crowd.keeps_bounds`.
         """
         if not len(pending):
             return self.surrogate.model
-        if len(numbers) == len(pending) >= MANY and self._crowd is not None:
-            return self._crowd.fantasy(pending, numbers, beyond_budget=beyond_budget)
+        crowd = self._crowd if len(numbers) == len(pending) >= MANY else None
+        if crowd is not None and (beyond_budget or crowd.keeps_bounds):
+            return crowd.fantasy(pending, numbers, beyond_budget=beyond_budget)
         return self.surrogate.fantasy(pending, beyond_budget=beyond_budget)
 
     @property

@@ -86,6 +86,18 @@ def test_few_running_trials_are_counted_in_the_latest_posterior() -> None:
     assert_equal(few, made.model(X[n : n + MANY - 1], beyond_budget=True))
 
 
+def test_in_a_pool_precise_values_are_counted_as_such() -> None:
+    """An anchor would count them with a weight of one, so that variances exceed the bounds of the latest posterior."""
+    made, n = quantity(bo.BKB()), FIRST + 5
+    std = torch.full((n,), torch.nan, dtype=torch.float64)
+    std[FIRST + 2] = 1e-3
+    known = replace(after_fit(n), std=std)
+    made.follow(known)
+    pending, numbers = X[n:75], range(n, 75)
+    assert_equal(made.model(pending, numbers), made.model(pending))
+    assert not torch.equal(made.model(pending, numbers, beyond_budget=True)(GRID)[1], made.model(pending)(GRID)[1])
+
+
 @pytest.mark.parametrize("surrogate", [bo.ExactGP(), bo.FourierGP()])
 def test_surrogates_without_anchors_count_all_in_the_latest_posterior(surrogate: object) -> None:
     made = followed(FIRST + 5, surrogate=surrogate)
