@@ -122,8 +122,9 @@ def test_a_newcomer_in_the_package_passes_its_suite_and_gets_an_entry_in_the_ref
         (shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path))
     code, at = (NEWCOMERS / f"{kind}.py").read_text(), tmp_path / add.at
     if at.exists():  # a class in a module that there is
-        body = code[code.index("@dataclass") :]
-        at.write_text(at.read_text().replace('"LogFeasibility"]', '"LogFeasibility", "LogPI"]') + f"\n\n{body}")
+        body, text = code[code.index("@dataclass") :], at.read_text()
+        assert text.count('"LogGain"]') == 1
+        at.write_text(text.replace('"LogGain"]', '"LogGain", "LogPI"]') + f"\n\n{body}")
     else:
         at.write_text(code)
     for name, changes in add.lines.items():
