@@ -106,8 +106,8 @@ SURROGATES = (
     Fault(
         "values since an anchor are not learnt again on other features",
         "surrogates/anchors.py",
-        "before is state and len(features) <= len(Z) and torch.equal(features, Z[: len(features)])",
-        "len(features) <= len(Z)",
+        "if before is state and values == told[:n] and torch.equal(features, Z[:n]):",
+        "if values == told[:n]:",
         ANCHORS,
     ),
     Fault(

@@ -52,8 +52,8 @@ class Anchor:
         self._counts, self._beyond, self._as_model = (count, count_beyond), False, as_model
         posterior = replace(posterior, seen=posterior.seen.kept())
         self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
-        #: The state before the values told since, their features, and the state with them.
-        self._told: tuple[GaussianState, Tensor, GaussianState] | None = None
+        #: The state before the values told since, these with their weights and features, and the state with them.
+        self._told: tuple[GaussianState, list[tuple[float, float]], Tensor, GaussianState] | None = None
         self._place = place
 
     @torch.no_grad()
@@ -89,11 +89,12 @@ class Anchor:
         self, known: Fantasy, rows: Sequence[int], y: Sequence[float], weight: Sequence[float]
     ) -> GaussianState:
         """The state of the data with the values `y (k,)`, on the features of the fantasy; it continues the last one."""
-        Z, state, done = known.rows(rows), known.observed, 0
+        Z, state, done, told = known.rows(rows), known.observed, 0, list(zip(y, weight, strict=True))
         if self._told is not None:
-            before, features, after = self._told
-            if before is state and len(features) <= len(Z) and torch.equal(features, Z[: len(features)]):
-                state, done = after, len(features)
+            before, values, features, after = self._told
+            n = len(values)
+            if before is state and values == told[:n] and torch.equal(features, Z[:n]):
+                state, done = after, n
         if done < len(Z):
             if compiles(len(state.w), Z):
                 some = list(range(done, len(Z)))
@@ -101,5 +102,5 @@ class Anchor:
             else:
                 for z, value, a in zip(Z[done:], y[done:], weight[done:], strict=True):
                     state = state.update(z, value, a)
-        self._told = known.observed, Z, state
+        self._told = known.observed, told, Z, state
         return state

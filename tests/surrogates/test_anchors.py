@@ -117,6 +117,14 @@ def test_an_epoch_lasts_while_points_are_added_or_told_and_ends_when_one_leaves(
     assert anchor.fantasy(POINTS[60:100], [3], VALUES[63:64].tolist(), [1.0]).epoch != more.epoch
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_other_values_of_the_same_points_are_learnt_anew(name: str) -> None:
+    warm, X = anchored(name, 50), POINTS[50:90]
+    for y, weight in (([1.0, 2.0], [1.0, 1.0]), ([1.0, 3.0], [1.0, 1.0]), ([1.0, 3.0], [0.5, 1.0]), ([1.0], [0.5])):
+        arguments = X, [4, 7][: len(y)], y, weight
+        assert_equal(warm.fantasy(*arguments), anchored(name, 50).fantasy(*arguments))
+
+
 def test_a_draw_of_the_surrogate_changes_nothing_that_an_anchor_counts() -> None:
     """Where the budget binds, a draw sets the lam of the sampling, by which points are appended."""
     gp, same = (BKB(KERNEL, NOISE, max_inducing=30) for _ in range(2))
