@@ -163,7 +163,7 @@ class Models:
             contexts=contexts,
             betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
             constraints=tuple(
-                Constraint(quantity.model(counted, () if greedy else numbers, beyond_budget=beyond), quantity.zero)
+                Constraint(quantity.model(counted, numbers, beyond_budget=beyond), quantity.zero)
                 for quantity in self._limits_in_use
             ),
             pending=pending,

@@ -182,12 +182,12 @@ def test_fits_without_outliers_continue_a_stationary_fit_and_no_other() -> None:
     kernel, *others = fitter._refitted(start, observed, (rippled, 0.01))
     assert torch.equal(kernel.theta, anew[0].theta)
     assert others == [*anew[1:]]
-    # The maximum is the same up to the tolerance of the optimizer on the log posterior, a few 1e-6 of its size.
+    # The optimizer stops where a step gains less than 2e-9 of the log posterior, which is about 74; several may follow.
     kernel, noise, mean = fitter._refitted(start, observed, (matern52(2, 0.3), 0.5))
     assert not torch.equal(kernel.theta, anew[0].theta)
     data = FitData.of(observed)
-    assert log_evidence(data, kernel, noise) == pytest.approx(log_evidence(data, anew[0], anew[1]), abs=1e-2)
-    assert mean == pytest.approx(anew[2], abs=1e-2)
+    assert log_evidence(data, kernel, noise) == pytest.approx(log_evidence(data, anew[0], anew[1]), abs=1e-5)
+    assert mean == pytest.approx(anew[2], abs=1e-4)  # the root of that, by a flat maximum
 
 
 def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]:
