@@ -60,6 +60,8 @@ log = logging.getLogger(__name__)
 SMALLEST = 1e-12
 #: Number of iterations after which a fit that is worse than required is given up; see docs/design/fits.md.
 GIVEN_UP_AFTER = 12
+#: Number of steps from which L-BFGS-B estimates curvatures: as many as a fit has hyper-parameters, or more.
+STEPS_KEPT = 30
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ def fit_from(
             method="L-BFGS-B",
             bounds=target.bounds,
             callback=give_up,
-            options={"maxiter": settings.max_iterations},
+            options={"maxiter": settings.max_iterations, "maxcor": STEPS_KEPT},
         )
     with torch.no_grad():
         fitted, lam = target.unpack(torch.tensor(result.x, device=data.U.device))
