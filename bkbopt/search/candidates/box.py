@@ -6,6 +6,7 @@
 | U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -228,7 +229,8 @@ class BoxCandidates:
     ) -> Iterator[Tensor]:
         """The points of the search and some around the maximiser, in the order of `UpperBound.in_batch_order`.
 
-        They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed.
+        They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed; the order
+        of later ones is found when they are.
 
         Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
         a bound on the variance that is left all suggestions of a batch would be copies of it.
@@ -238,8 +240,10 @@ class BoxCandidates:
         U = torch.cat([maximised.U, *near])
         spreads, X = bool(rng.random() < SPREAD), self.embedding(U)
         rows = criterion.in_batch_order(X, maximised.criterion, spreads, still_open=still_open)
-        yield U[[next(rows)]]
-        yield from U[list(rows)].split(BLOCK)
+        size = 1
+        while block := list(itertools.islice(rows, size)):
+            yield U[block]
+            size = min(2 * size, BLOCK)
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.
