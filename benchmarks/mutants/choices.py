@@ -97,6 +97,13 @@ CHOICES = (
         ("search/test_choosing.py",),
     ),
     Fault(
+        "points near the maximiser are left out between blocks",
+        "search/candidates/box.py",
+        "            size = min(2 * size, BLOCK)\n",
+        "            size = min(2 * size, BLOCK)\n            next(rows, None)\n",
+        ("search/candidates/test_box_batches.py",),
+    ),
+    Fault(
         "every late suggestion is narrow",
         "search/choosing.py",
         "request.number % 2 == 0 or is_costly()",

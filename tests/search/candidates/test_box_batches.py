@@ -156,6 +156,20 @@ def test_greedy_suggestions_are_nearly_as_good_as_the_best_place_of_a_grid_that_
     assert float(np.median(losses)) < 0.1
 
 
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_greedy_suggestions_pass_over_taken_points_in_the_order_of_the_criterion(n: int) -> None:
+    gp, box = in_two_columns()
+    finished, good = UpperBound.over(gp.model, 0.0), gp.observations.X[:5]
+    same = shared(0, 1, finished=finished)
+    scope = Scope(good, np.random.default_rng(3), good[:0], same)
+    maximised = box._maximiser(lambda: finished, same, scope)
+    U = torch.cat(list(box._near(finished, maximised, 0.25, np.random.default_rng(3))))
+    assert len(U) == len(torch.unique(U, dim=0)) > 40
+    choice = box.best(finished, replace(scope, rng=np.random.default_rng(3), taken=box.embedding(U[:n])))
+    assert choice is not None
+    assert torch.equal(choice.x, box.embedding(box.space.canonical(U[n : n + 1]))[0])
+
+
 def test_the_maximiser_is_searched_again_when_trials_have_finished() -> None:
     gp, used = in_two_columns()
     scope = Scope(gp.observations.X[:5], np.random.default_rng(0), gp.observations.X[:0])
