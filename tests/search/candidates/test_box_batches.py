@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 import bkbopt as bo
 from bkbopt.search.candidates.base import Scope, Shared
-from bkbopt.search.candidates.box import BoxCandidates
+from bkbopt.search.candidates.box import N_NEAR, BoxCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, rule_of
 from bkbopt.spaces.encoding import Encoding
 from tests.search.candidates.boxes import candidates
@@ -164,7 +164,7 @@ def test_greedy_suggestions_pass_over_taken_points_in_the_order_of_the_criterion
     scope = Scope(good, np.random.default_rng(3), good[:0], same)
     maximised = box._maximiser(lambda: finished, same, scope)
     U = torch.cat(list(box._near(finished, maximised, 0.25, np.random.default_rng(3))))
-    assert len(U) == len(torch.unique(U, dim=0)) > 40
+    assert len(U) == len(torch.unique(U, dim=0)) == len(maximised.U) + N_NEAR + N_NEAR // 2
     choice = box.best(finished, replace(scope, rng=np.random.default_rng(3), taken=box.embedding(U[:n])))
     assert choice is not None
     assert torch.equal(choice.x, box.embedding(box.space.canonical(U[n : n + 1]))[0])
