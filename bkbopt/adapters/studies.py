@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import evaluation_of, named_parameter
+from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, named_parameter
 from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
@@ -75,9 +75,10 @@ def optimizer_of(study: Study) -> Optimizer:
 
 def _space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
     """The space of distributions in the order of their names, as the sampler has them, with their choices."""
+    once = ((name, distinct(distribution)) for name, distribution in sorted(distributions.items()))
     items = [
         (name, Categorical(d.choices) if isinstance(d, CategoricalDistribution) else named_parameter(name, d)[1])
-        for name, d in sorted(distributions.items())
+        for name, d in once
     ]
     return Space(tuple(items)) if items else None
 
@@ -88,13 +89,20 @@ def _trial(trial: FrozenTrial) -> Trial:
     limits = trial.constraints if complete or pruned else {}
     return Trial(
         trial.number,
-        trial.params,
+        {name: _own(value, trial.distributions[name]) for name, value in trial.params.items()},
         state=COMPLETE if pruned else trial.state.name,
         values=values if all(map(math.isfinite, values)) else (),
         constraints={name: limit for name, limit in limits.items() if math.isfinite(limit)},
         asked_at=_utc(trial.datetime_start) or utc_now(),
         told_at=_utc(trial.datetime_complete),
     )
+
+
+def _own(value: object, distribution: BaseDistribution) -> object:
+    """A parameter's value, or the choice that Optuna takes it for: trials may have 1.0 or True for the choice 1."""
+    if not isinstance(distribution, CategoricalDistribution):
+        return value
+    return external(distribution, distinct(distribution).to_internal_repr(value))
 
 
 def _utc(local: datetime | None) -> datetime | None:

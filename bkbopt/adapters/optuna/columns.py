@@ -2,16 +2,25 @@
 
 Values are in Optuna's internal form, which is also ours: numbers, and categories by index. Choices may be any objects
 that Optuna accepts, so the parameter of a category has the indices as its choices, and the text of the choices in its
-name.
+name. Optuna accepts a list that has a choice twice, and takes it for the first one wherever it reads a value. Indices
+are those of the list without repeats: a repeat would be a choice that no trial ever has, and always worth a trial.
 """
 
+import copy
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    _categorical_choice_equal,
+)
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna.proposals import published_point
@@ -20,10 +29,32 @@ from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.encoding import column_key, real_numbers, whole_numbers
 from bkbopt.spaces.space import Categorical, Parameter, Space
 
-__all__ = ["evaluation_of", "held", "internal_point", "key_of", "named_parameter", "space_of"]
+__all__ = ["distinct", "evaluation_of", "external", "held", "internal_point", "key_of", "named_parameter", "space_of"]
 
 #: Longer texts of choices are replaced by their digests: the keys of columns are published with every proposal.
 LONGEST = 200
+
+
+def distinct(distribution: BaseDistribution) -> BaseDistribution:
+    """The distribution with each choice once, the first of those that Optuna takes for equal."""
+    choices = getattr(distribution, "choices", ())
+    texts = [repr(_plain(choice)) for choice in choices]
+    if len(set(texts)) == len(texts):
+        return distribution
+    kept, alike = [], dict[str, list[Any]]()
+    for text, choice in zip(texts, choices, strict=True):
+        others = alike.setdefault(text, [])
+        if not any(_categorical_choice_equal(choice, other) for other in others):
+            others.append(choice)
+            kept.append(choice)
+    once = copy.copy(distribution)  # Optuna's constructor warns of objects
+    vars(once)["choices"] = tuple(kept)
+    return once
+
+
+def external(distribution: BaseDistribution, value: float) -> object:
+    """The value of a distribution whose internal form is `value`."""
+    return distinct(distribution).to_external_repr(value)
 
 
 def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Parameter]:
@@ -32,6 +63,7 @@ def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Par
     Raises:
         NotImplementedError: an unknown class of distributions, from a later version of Optuna.
     """
+    distribution = distinct(distribution)
     if isinstance(distribution, CategoricalDistribution):
         return f"{name} of {_text(distribution.choices)}", _indices(len(distribution.choices))
     if isinstance(distribution, IntDistribution):
@@ -89,7 +121,7 @@ def _space(items: tuple[tuple[str, Parameter], ...]) -> Space:
 def internal_point(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
     """A trial's parameters by column key."""
     return {
-        key_of(name, distribution): float(distribution.to_internal_repr(params[name]))
+        key_of(name, distribution): float(distinct(distribution).to_internal_repr(params[name]))
         for name, distribution in distributions.items()
         if name in params
     }
@@ -100,9 +132,10 @@ def held(params: Mapping[str, object], distributions: Mapping[str, BaseDistribut
     point = dict[str, float]()
     for name, value in params.items():
         with suppress(KeyError, ValueError):  # another parameter, no number, or none of the choices
-            internal = float(distributions[name].to_internal_repr(value))
-            if distributions[name]._contains(internal):
-                point[key_of(name, distributions[name])] = internal
+            distribution = distinct(distributions[name])
+            internal = float(distribution.to_internal_repr(value))
+            if distribution._contains(internal):
+                point[key_of(name, distribution)] = internal
     return point
 
 

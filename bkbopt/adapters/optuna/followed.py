@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import evaluation_of, held, key_of
+from bkbopt.adapters.optuna.columns import evaluation_of, external, held, key_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -137,7 +137,7 @@ class FollowedStudy:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.conversion.Conversion`."""
         latest = ((value, *self._latest[key]) for key, value in point.items())
-        return {name: distribution.to_external_repr(value) for value, _, name, distribution in latest}
+        return {name: external(distribution, value) for value, _, name, distribution in latest}
 
 
 def _beginning(trials: Sequence[FrozenTrial]) -> datetime | None:

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from bkbopt._support.checks import check_count, check_flag
 from bkbopt._support.compiled import noticed
 from bkbopt._support.showing import shown_call
-from bkbopt.adapters.optuna.columns import held, key_of, space_of
+from bkbopt.adapters.optuna.columns import external, held, key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.adapters.optuna.independent import independent_value
 from bkbopt.adapters.optuna.proposals import publish
@@ -188,7 +188,7 @@ class BKBSampler(BaseSampler):
         if suggestion.diagnostics.n_inducing is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))
         point = {name: suggestion.point.get(key_of(name, search_space[name])) for name in search_space}
-        return {name: search_space[name].to_external_repr(v) for name, v in point.items() if v is not None}
+        return {name: external(search_space[name], v) for name, v in point.items() if v is not None}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -201,7 +201,7 @@ class BKBSampler(BaseSampler):
         with self._lock:
             others = self._follow(study).running_points(trial.number)
         value = independent_value(self._entropy, trial, param_name, param_distribution, others)
-        return param_distribution.to_external_repr(value)
+        return external(param_distribution, value)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Call the independent sampler's method."""

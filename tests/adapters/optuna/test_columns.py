@@ -1,5 +1,6 @@
-"""Choices of categories: what Optuna takes for the same is one column, and many choices make no long proposals."""
+"""Choices of categories: what Optuna takes for the same is one column or choice, and many make no long proposals."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.adapters.optuna.columns import key_of
+from bkbopt.adapters.optuna.columns import distinct, key_of
 
 Space = dict[str, BaseDistribution]
 
@@ -58,3 +59,55 @@ def test_the_length_of_a_proposal_does_not_grow_with_the_number_of_choices() -> 
 def test_long_lists_of_other_choices_are_other_columns(n: int) -> None:
     first, then = (CategoricalDistribution([f"{name} {i}" for i in range(n)]) for name in ("molecule", "alloy"))
     assert key_of("kind", first) != key_of("kind", then)
+
+
+class Named:
+    """A choice with the same text as others."""
+
+    def __repr__(self) -> str:
+        return "Named"
+
+
+NAMED = [Named(), Named()]
+NANS = [math.nan, float("nan"), np.float32("nan")]
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution")
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        (["a", "b", "a"], ["a", "b"]),
+        (["a", "a"], ["a"]),
+        ([1, True, 1.0, 2], [1, 2]),
+        ([*NANS, 0], [NANS[0], 0]),
+        ([NAMED[0], NAMED[1], NAMED[0]], NAMED),
+        (["1", 1, None, "None"], ["1", 1, None, "None"]),
+    ],
+    ids=str,
+)
+def test_a_choice_that_is_listed_twice_is_one_choice(choices: list[Any], expected: list[Any]) -> None:
+    distribution = CategoricalDistribution(choices)
+    once = distinct(distribution)
+    assert isinstance(once, CategoricalDistribution)
+    assert list(map(id, once.choices)) == list(map(id, expected))
+    assert distribution.choices == tuple(choices)
+    assert key_of("kind", distribution) == key_of("kind", once)
+
+
+def test_a_study_with_a_choice_listed_twice_goes_as_one_without_the_repeat() -> None:
+    suggested = []
+    for kinds in (["a", "b", "c"], ["a", "a", "b", "c", "b"]):
+        study = optuna.create_study(sampler=BKBSampler(seed=0, n_startup_trials=3))
+        space: Space = {"kind": CategoricalDistribution(kinds), "x": FloatDistribution(0.0, 1.0)}
+        for _ in range(9):
+            trial = study.ask(space)
+            study.tell(trial, 3.0 * (trial.params["kind"] != "b") + trial.params["x"])
+        suggested.append([trial.params for trial in study.trials])
+        assert study.sampler.recommend(study, fixed={"kind": "c"}).params["kind"] == "c"  # type: ignore[attr-defined]
+    assert suggested[0] == suggested[1]
+
+
+def test_running_trials_of_workers_spread_over_choices_of_which_some_are_listed_twice() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=0, warn_independent_sampling=False))
+    kinds = [study.ask().suggest_categorical("kind", ["a", "b", "b", "c"]) for _ in range(3)]
+    assert sorted(kinds) == ["a", "b", "c"]

@@ -154,6 +154,26 @@ def test_a_value_outside_of_its_range_is_learnt_as_the_sampler_learns_it() -> No
     assert same_choice(study, opt)
 
 
+@pytest.mark.parametrize("choices", [["a", "b", "a", "c"], [1, True, 2, 1.0]], ids=str)
+def test_a_study_with_a_choice_listed_twice_has_it_once(choices: list[Any]) -> None:
+    study = new_study()
+    study.optimize(lambda trial: (trial.suggest_categorical("kind", choices) == choices[1]) + bowl(trial), n_trials=9)
+    opt = optimizer_of(study)
+    assert opt.space is not None
+    assert opt.space.parameters["kind"] == bo.Categorical(list(dict.fromkeys(choices)))
+    assert same_choice(study, opt)
+
+
+def test_a_choice_of_an_added_trial_is_the_one_that_it_is_equal_to() -> None:
+    study = new_study()
+    space = {"kind": D.CategoricalDistribution([1, 0, "x"])}
+    for value, kind in enumerate([True, 1.0, False, "x"]):
+        study.add_trial(optuna.create_trial(params={"kind": kind}, distributions=space, value=value))
+    opt = optimizer_of(study)
+    assert [repr(trial.params["kind"]) for trial in opt.trials] == ["1", "1", "0", "'x'"]
+    assert same_choice(study, opt)
+
+
 def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(tmp_path: Path) -> None:
     study = new_study()
     study.optimize(bowl, n_trials=6)
