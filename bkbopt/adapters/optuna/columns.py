@@ -2,15 +2,17 @@
 
 Values are in Optuna's internal form, which is also ours: numbers, and categories by index. Choices may be any objects
 that Optuna accepts, so the parameter of a category has the indices as its choices, and the text of the choices in its
-name. Optuna accepts a list that has a choice twice, and takes it for the first one wherever it reads a value. Indices
-are those of the list without repeats: a repeat would be a choice that no trial ever has, and always worth a trial.
+column key. Optuna accepts a list that has a choice twice, and takes it for the first one wherever it reads a value.
+Indices are those of the list without repeats: a repeat would be a choice that no trial ever has, always worth a trial.
 """
 
 import copy
 import functools
 import hashlib
+import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,12 +40,12 @@ LONGEST = 200
 def distinct(distribution: BaseDistribution) -> BaseDistribution:
     """The distribution with each choice once, the first of those that Optuna takes for equal."""
     choices = getattr(distribution, "choices", ())
-    texts = [repr(_plain(choice)) for choice in choices]
-    if len(set(texts)) == len(texts):
-        return distribution
+    with suppress(TypeError):  # a choice without a hash
+        if len(set(choices)) == len(choices) and not any(map(operator.ne, choices, choices)):  # no NaN
+            return distribution
     kept, alike = [], dict[str, list[Any]]()
-    for text, choice in zip(texts, choices, strict=True):
-        others = alike.setdefault(text, [])
+    for choice in choices:
+        others = alike.setdefault(repr(_plain(choice)), [])
         if not any(_categorical_choice_equal(choice, other) for other in others):
             others.append(choice)
             kept.append(choice)
@@ -65,7 +67,7 @@ def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Par
     """
     distribution = distinct(distribution)
     if isinstance(distribution, CategoricalDistribution):
-        return f"{name} of {_text(distribution.choices)}", _indices(len(distribution.choices))
+        return name, _indices(len(distribution.choices), _text(distribution.choices))
     if isinstance(distribution, IntDistribution):
         return name, _whole(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, FloatDistribution):
@@ -74,7 +76,7 @@ def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Par
 
 
 def _text(choices: Sequence[object]) -> str:
-    """Choices in a name: one text for those that Optuna takes for equal, as written to a storage and read from it."""
+    """Choices in a key: one text for those that Optuna takes for equal, as written to a storage and read from it."""
     text = repr(tuple(map(_plain, choices)))
     return text if len(text) <= LONGEST else hashlib.sha256(text.encode()).hexdigest()
 
@@ -85,16 +87,25 @@ def _plain(choice: object) -> object:
     return int(choice) if isinstance(choice, bool) or (isinstance(choice, float) and choice.is_integer()) else choice
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _Indices(Categorical):
-    """The indices of choices; the choices are in the name."""
+    """The indices of choices, with the text of the choices."""
 
+    text: str = field(default="", kw_only=True)
+
+    # The text is not in the parameter's name: a study may have another parameter of any name.
     def column_key(self, name: str) -> str:
-        return f"{name} of {len(self.choices)}"
+        return f"{name} of {self.text} of {len(self.choices)}"
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, _Indices) and self.text == other.text
+
+    __hash__ = Categorical.__hash__
 
 
 @functools.lru_cache(maxsize=256)
-def _indices(n: int) -> Categorical:
-    return _Indices([float(i) for i in range(n)])
+def _indices(n: int, text: str) -> Categorical:
+    return _Indices(tuple(map(float, range(n))), text=text)
 
 
 # Cached, since most trials have the same ranges as the trial before.

@@ -8,7 +8,7 @@ import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
-from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.adapters.optuna import BKBSampler, optimizer_of
 from bkbopt.adapters.optuna.columns import distinct, key_of
 
 Space = dict[str, BaseDistribution]
@@ -56,7 +56,7 @@ def test_the_length_of_a_proposal_does_not_grow_with_the_number_of_choices() -> 
 
 
 @pytest.mark.parametrize("n", [5, 1000])
-def test_long_lists_of_other_choices_are_other_columns(n: int) -> None:
+def test_long_LISTS_of_other_choices_are_other_columns(n: int) -> None:
     first, then = (CategoricalDistribution([f"{name} {i}" for i in range(n)]) for name in ("molecule", "alloy"))
     assert key_of("kind", first) != key_of("kind", then)
 
@@ -69,6 +69,7 @@ class Named:
 
 
 NAMED = [Named(), Named()]
+LISTS = [[1], [2]]
 NANS = [math.nan, float("nan"), np.float32("nan")]
 
 
@@ -81,6 +82,7 @@ NANS = [math.nan, float("nan"), np.float32("nan")]
         ([1, True, 1.0, 2], [1, 2]),
         ([*NANS, 0], [NANS[0], 0]),
         ([NAMED[0], NAMED[1], NAMED[0]], NAMED),
+        ([LISTS[0], LISTS[1], LISTS[0].copy()], LISTS),
         (["1", 1, None, "None"], ["1", 1, None, "None"]),
     ],
     ids=str,
@@ -111,3 +113,17 @@ def test_running_trials_of_workers_spread_over_choices_of_which_some_are_listed_
     study = optuna.create_study(sampler=BKBSampler(seed=0, warn_independent_sampling=False))
     kinds = [study.ask().suggest_categorical("kind", ["a", "b", "b", "c"]) for _ in range(3)]
     assert sorted(kinds) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kinds", [["a", "b"], ["a", "b", "a"]], ids=str)
+def test_a_parameter_may_be_named_as_another_one_with_its_choices(kinds: list[str]) -> None:
+    suggested = []
+    for name in ("other", "kind of ('a', 'b')", "kind of ('a', 'b') of 2", "kind (float)"):
+        study = optuna.create_study(sampler=BKBSampler(seed=0, n_startup_trials=2))
+        space: Space = {"kind": CategoricalDistribution(kinds), name: FloatDistribution(0.0, 1.0)}
+        for _ in range(6):
+            trial = study.ask(space)
+            study.tell(trial, 3.0 * (trial.params["kind"] != "b") + trial.params[name])
+        suggested.append([tuple(trial.params[key] for key in space) for trial in study.trials])
+        assert study.sampler.recommend(study) == optimizer_of(study).recommend()  # type: ignore[attr-defined]
+    assert suggested[1] == suggested[2] == suggested[3] == suggested[0]
