@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bkbopt._support.paths import at_home
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.sources import Parts, check_sources, is_stored
 from bkbopt.spaces.tables import (
@@ -39,7 +40,7 @@ def check_arms(pool: "Pool") -> None:
         return
     for path in arms if isinstance(arms, list | tuple) else [arms]:
         is_path = isinstance(path, os.PathLike) or (path is arms and isinstance(path, str))
-        if is_path and not Path(os.path.expanduser(path)).exists():
+        if is_path and not Path(at_home(path)).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     if is_stored(arms):
         check_sources(pool)

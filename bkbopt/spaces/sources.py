@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt._support.paths import at_home
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored_rows import StoredPart
@@ -44,7 +45,7 @@ def is_stored(arms: Any) -> bool:
         # A list of strings is a list of objects, not of paths.
         return len(arms) > 0 and all(is_stored(part) and not isinstance(part, str) for part in arms)
     if isinstance(arms, str):
-        return Path(arms).suffix in SUFFIXES or Path(os.path.expanduser(arms)).exists()
+        return Path(arms).suffix in SUFFIXES or Path(at_home(arms)).exists()
     return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
@@ -69,7 +70,7 @@ def parts_of(
     given = pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]
     columns = None if pool.columns is None else tuple(pool.columns)
     read = _read if pool.client is None else functools.partial(_remote, pool.client)
-    folder = None if pool.folder is None else os.path.expanduser(pool.folder)
+    folder = None if pool.folder is None else at_home(pool.folder)
     wanted = Wanted(columns, pool.id_column, folder, frozenset(kept), tuple(order))
     by_source = {part.source: part for part in known}
     parts: list[StoredPart | RemotePart] = []
@@ -111,7 +112,7 @@ def check_sources(pool: "Pool") -> None:
 
 def _files(path: str | os.PathLike[str]) -> list[Path]:
     """A file, or those of a folder in the order of their names."""
-    path = Path(os.path.expanduser(path))
+    path = Path(at_home(path))
     if not path.is_dir():
         return [path]
     files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES)
