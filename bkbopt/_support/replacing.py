@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO
 
-from bkbopt._support.paths import at_home
+from bkbopt._support.paths import at_home, names_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["as_path", "replace_atomically", "sync_folder"]
@@ -26,7 +26,10 @@ def as_path(path: object) -> str:
         raise ArgumentTypeError(f"path: expected the path of a file, got {path!r} of type {type(path).__name__}.")
     if not text or "\0" in text:
         raise ArgumentError(f"path: expected the path of a file, got {text!r}; give the name of a file.")
-    return at_home(text)
+    text = at_home(text)
+    if names_folder(text):
+        raise ArgumentError(f"path: expected a regular file or a new name, got the folder {text!r}; name a file in it.")
+    return text
 
 
 def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:

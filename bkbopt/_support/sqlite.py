@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from bkbopt._support.locks import NO_LOCKS, check_locks
-from bkbopt._support.paths import at_home
+from bkbopt._support.paths import at_home, names_folder
 from bkbopt._support.replacing import sync_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
 
@@ -57,7 +57,7 @@ def place_of(path: str | os.PathLike[str]) -> str:
             "and for a database server there are Optuna's storages and BKBSampler."
         )
     text = at_home(text)
-    if os.path.isdir(text):
+    if names_folder(text) or os.path.isdir(text):
         raise StorageError(f"storage: expected a file, got the folder {text!r}; name a file in it.")
     return os.path.realpath(text)
 

@@ -73,5 +73,15 @@ def test_a_path_that_no_file_can_have_is_refused(path: str) -> None:
         as_path(path)
 
 
+@pytest.mark.parametrize("end", ["/", "/.", "/.."])
+def test_a_path_that_ends_as_that_of_a_folder_is_no_path_of_the_file_before_the_end(end: str, tmp_path: Path) -> None:
+    for is_there in (False, True):
+        with pytest.raises(ArgumentError, match=r"^path: expected a regular file or a new name, got the folder .*/"):
+            replace_atomically(f"{tmp_path}/a{end}", lambda file: file.write(b"new"))
+        assert names(tmp_path) == ({"a"} if is_there else set())
+        (tmp_path / "a").write_bytes(b"old")
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
 def test_paths_as_text_and_as_objects_are_the_same() -> None:
     assert as_path("a/b") == as_path(Path("a/b")) == "a/b"

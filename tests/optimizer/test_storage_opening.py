@@ -163,6 +163,17 @@ def test_missing_folder_and_missing_file_are_the_systems_error(tmp_path: Path) -
         bo.Optimizer.open(tmp_path / "runs.db")
 
 
+@pytest.mark.parametrize("end", ["/", "/.", "/.."])
+def test_a_path_that_ends_as_that_of_a_folder_is_refused_whether_or_not_the_file_is_there(end: str, path: Path) -> None:
+    for _ in range(2):
+        before = path.read_bytes() if path.exists() else None
+        for call in (lambda: optimizer(f"{path}{end}"), lambda: bo.Optimizer.open(f"{path}{end}")):
+            with pytest.raises(StorageError, match=r"expected a file, got the folder '.*'; name a file in it"):
+                call()
+        assert (path.read_bytes() if path.exists() else None) == before
+        optimizer(path, seed=0)
+
+
 def test_an_empty_file_becomes_a_log_and_cannot_be_opened_as_one(path: Path) -> None:
     path.touch()
     with pytest.raises(StateFileError, match="expected a log"):
