@@ -63,7 +63,15 @@ def place_of(path: str | os.PathLike[str]) -> str:
 
 
 def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
-    """A connection that executes no code stored in the file, and syncs the disk after each transaction."""
+    """A connection that executes no code stored in the file, and syncs the disk after each transaction.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened, or is no database.
+    """
+    with contextlib.suppress(OSError):  # SQLite says why it cannot be read
+        # SQLite takes one byte for an empty file: where locks need one, it writes "S" when it makes a file.
+        if os.path.getsize(path) == 1 and os.path.isfile(path) and Path(path).read_bytes() != b"S":
+            raise sqlite3.DatabaseError("file is not a database")
     uri = f"{Path(path).as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
     with contextlib.ExitStack() as on_failure:

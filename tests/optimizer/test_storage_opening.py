@@ -182,6 +182,24 @@ def test_an_empty_file_becomes_a_log_and_cannot_be_opened_as_one(path: Path) -> 
     assert len(bo.Optimizer.open(path).trials) == 2
 
 
+@pytest.mark.parametrize("content", [b"\n", b"0", b"no", b"a" * 5000, b"\0" * 4096], ids=len)
+def test_a_file_that_is_no_log_stays_as_it_is_however_short(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+    for call in (lambda: optimizer(path), lambda: bo.Optimizer.open(path), lambda: bo.Optimizer.load(path)):
+        with pytest.raises(StateFileError, match=r"expected a log of bkbopt, got .* \(file is not a database\)"):
+            call()
+    assert path.read_bytes() == content
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    optimizer(None).save(path)  # which replaces any file
+    assert bo.Optimizer.load(path).trials == []
+
+
+def test_a_file_that_sqlite_was_making_when_the_power_failed_becomes_a_log(path: Path) -> None:
+    path.write_bytes(b"S")  # on FAT under macOS; elsewhere it is empty
+    advance(optimizer(path, seed=0), 1)
+    assert len(bo.Optimizer.open(path).trials) == 1
+
+
 def test_a_log_in_write_ahead_form_is_turned_back(path: Path) -> None:
     advance(optimizer(path, seed=0), 3)
     with contextlib.closing(sqlite3.connect(path)) as db:
