@@ -6,7 +6,7 @@ import csv
 import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +79,11 @@ class _Outcomes:
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     """Tell all lines of a file, or none if any is refused."""
-    table = _read(args.past)
+    path, rows = args.past, _read(args.past)
     opt = opened(args)
     k = len(opt.directions)
     values = args.value or (["value"] if k == 1 else [f"values_{j}" for j in range(k)])
+    table = _table(path, rows, {*values, *_own_names(opt)})
     stds = [name for name in (["std"] if k == 1 else [f"stds_{j}" for j in range(k)]) if name in table.columns]
     if len(values) != k:
         raise ArgumentError(f"--value: expected {k}, one for each objective, got {values}.")
@@ -116,14 +117,30 @@ def _finished(opt: "Optimizer", told: Sequence[tuple[dict[str, Any], Outcome]]) 
     return trials
 
 
-def _read(path: str) -> _Table:
+def _read(path: str) -> list[tuple[int, list[str]]]:
+    """The lines of a file that are not empty, with their numbers; the first one, with the names, may be."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
         try:
-            columns = tuple(name.strip() for name in next(reader, ()))
-            lines = [(reader.line_num, cells) for cells in reader if any(cells)]
+            head = next(reader, [])
+            return [(reader.line_num, head), *((reader.line_num, cells) for cells in reader if any(cells))]
         except (csv.Error, UnicodeDecodeError) as error:
             raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}; save it as UTF-8.") from None
+
+
+def _own_names(opt: "Optimizer") -> Iterator[str]:
+    """The names of the columns that are those of the optimizer's own names, which may end with a blank."""
+    names = opt.space.names if opt.space is not None else opt.pool.names if opt.pool is not None else ()
+    row = None if opt.pool is None else opt.pool.pool.id_column
+    for prefix, own in ((PARAMS, names), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
+        for name in own:
+            yield from (name, f"{prefix}{name}")
+
+
+def _table(path: str, rows: Sequence[tuple[int, list[str]]], own: Collection[str]) -> _Table:
+    """The table of a file; blanks around the names of columns are left out, except of those that are `own` names."""
+    (_, head), *lines = rows
+    columns = tuple(name if name in own else name.strip() for name in head)
     if len(set(columns)) < len(columns) or not columns or not lines:
         got = f"the names {list(columns)}" + (" and no line of data" if columns and not lines else "")
         raise ArgumentError(f"{path}: expected a line of distinct column names and lines of data, got {got}.")

@@ -50,6 +50,32 @@ def test_a_known_noise_may_be_missing_in_some_lines(
     assert [trial.stds for trial in bo.Optimizer.load(state).trials] == [(0.1,), None]
 
 
+def test_names_that_begin_or_end_with_a_blank_survive_an_exported_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"x": (0.0, 1.0), "x ": (0.0, 1.0), " x": (0.0, 1.0), "n\n": ["a ", "b"]}
+    opt, again = (bo.Optimizer(space, constraints=["c", "c "], storage=tmp_path / f"{name}.db") for name in "ab")
+    for trial in opt.ask(3):
+        opt.tell(trial, float(trial.id), constraints={"c": -1.0, "c ": float(trial.id)})
+    call(capsys, "export", tmp_path / "a.db", tmp_path / "a.csv")
+    (told,) = call(capsys, "tell", tmp_path / "b.db", "--from", tmp_path / "a.csv")
+    assert told["ignored_columns"] == []
+    for one, other in zip(opt.trials, again.trials, strict=True):
+        assert (one.params, one.values, one.constraints) == (other.params, other.values, other.constraints)
+
+
+def test_names_of_rows_of_a_pool_may_end_with_a_blank_too(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"id ": ["a", "b"], "dose ": [1.0, 2.0]})
+    bo.Optimizer(bo.Pool(frame, id_column="id "), storage=tmp_path / "run.db")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    command = ("tell", tmp_path / "run.db", "--pool", tmp_path / "rows.csv", "--from")
+    call(capsys, *command, past("2.0,1", head="dose , loss "), "--value", "loss")
+    call(capsys, *command, past("a,1", head="id , loss "), "--value", " loss ")
+    assert [trial.label for trial in bo.Optimizer.load(tmp_path / "run.db", pool=frame).trials] == ["b", "a"]
+
+
 def test_truth_values_may_be_written_as_spreadsheets_do(
     tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
