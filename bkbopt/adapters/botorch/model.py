@@ -142,7 +142,7 @@ class BKBModel(SharedDataGP):
             output_indices: indices of the outputs to return; by default all. A model of one output ignores them, as
                 `SingleTaskGP` does: a `ModelListGP` gives it the index in the list beside noise variances.
             observation_noise: whether to add the noise variance (of known ones the mean), or known variances
-                (batch_shape) x q x m to add, after the outcome transform.
+                (batch_shape) x q x m to add, after the outcome transform; of a single output also one number.
             posterior_transform: applied to the result.
 
         Raises:
@@ -170,6 +170,8 @@ class BKBModel(SharedDataGP):
     ) -> MultivariateNormal:
         shape, m = torch.Size((*mvn.batch_shape, *mvn.event_shape)), self._num_outputs
         if isinstance(observation_noise, Tensor):
+            if m == 1 and observation_noise.shape in ((), (1,)):  # one for all points, as BoTorch's models take it
+                observation_noise = observation_noise.reshape(1, 1)
             expected = shape[:-2] + shape[:-3:-1] if m > 1 else torch.Size((*shape, 1))
             check_noise("observation_noise", observation_noise, expected, zero="variances >= 0")
         learnt = self._learnt_noise
@@ -255,7 +257,8 @@ class BKBModel(SharedDataGP):
             X: (batch_shape) x n' x d points.
             sampler: the sampler of the values.
             observation_noise: known noise variances (batch_shape) x (1 or n') x m of the values, after the outcome
-                transform. By default the noise is that of the likelihood, for known variances with their mean.
+                transform; of a single output also one number. By default the noise is that of the likelihood, for
+                known variances with their mean.
             kwargs: arguments of `condition_on_observations`.
 
         Raises:

@@ -122,6 +122,22 @@ def test_given_noise_replaces_the_inferred_one(data: Data, pair: Pair) -> None:
     assert_alike(conditioned.posterior(X[:3]), whole.posterior(X[:3]))
 
 
+@pytest.mark.parametrize("shape", [(), (1,)], ids=str)
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+def test_one_noise_variance_is_that_of_all_points_as_for_single_task_gp(
+    batch: tuple[int, ...], shape: tuple[int, ...], data: Data, pair: Pair
+) -> None:
+    X, Y, Yvar = data(20, D, 1, batch)
+    models = pair(X, Y, Yvar, outcome_transform=None)
+    points, noise = torch.rand(*batch, 4, D, dtype=F64), torch.full(shape, 0.3, dtype=F64)
+    assert_alike(*(model.posterior(points, observation_noise=noise) for model in models))
+    sampler = SobolQMCNormalSampler(torch.Size([3]), seed=3)
+    ours, theirs = (model.fantasize(points, sampler, observation_noise=noise) for model in models)
+    assert_alike(ours.posterior(X[..., :3, :]), theirs.posterior(X[..., :3, :]))
+    each = models[0].fantasize(points, sampler, observation_noise=noise.expand(4, 1))
+    assert torch.equal(ours.posterior(points).mean, each.posterior(points).mean)
+
+
 def test_values_without_the_batches_of_their_points_hold_for_all_of_them(data: Data, pair: Pair) -> None:
     X, Y, _ = data(15, D, 2)
     ours, _ = pair(X, Y)
