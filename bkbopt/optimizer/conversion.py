@@ -78,6 +78,10 @@ class Conversion(Protocol):
         """Whether `params` names another row than that of a trial with the same values; see `naming`."""
         ...
 
+    def name(self, trial: Trial) -> Hashable | None:
+        """What a trial's row has in common with no other row, in all pools; None if rows have no names."""
+        ...
+
     def without_trials(
         self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
     ) -> list[int | None]:
@@ -167,6 +171,10 @@ class SpaceConversion:
     def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
         """See `Conversion`."""
         return False
+
+    def name(self, trial: Trial) -> None:
+        """See `Conversion`."""
+        return
 
     def without_trials(
         self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
@@ -281,7 +289,7 @@ class PoolConversion:
         """See `Conversion`."""
         if is_present:
             return self.as_named(trial.index, params) != trial.index
-        row, own = self.pool.row_named(params), self._name(trial)
+        row, own = self.pool.row_named(params), self.name(trial)
         return row is not None and own is not None and self._name_of_row(row) != own
 
     def without_trials(
@@ -289,18 +297,18 @@ class PoolConversion:
     ) -> list[int | None]:
         """See `Conversion`."""
         asked = [row for row in rows if row is not None]
-        names = {self._name(trial) for trial in earlier} - {None} if self.pool.may_have_twins else set()
+        names = {self.name(trial) for trial in earlier} - {None} if self.pool.may_have_twins else set()
         if names:
             twins = {twin for row in asked for twin in self.pool.rows_at(self.pool.X[row])}
             used = {*used, *(twin for twin in twins if self._name_of_row(twin) in names)}
         return [*self.pool.without_trials(asked, used)]
 
-    def _name(self, trial: Trial) -> Hashable | None:
-        """What a trial's row has in common with no other row, in all pools; None if rows have no names."""
+    def name(self, trial: Trial) -> Hashable | None:
+        """See `Conversion`."""
         return frozenset(trial.params.items()) if self.pool.label_names else trial.label
 
     def _name_of_row(self, row: int) -> Hashable | None:
-        return self._name(Trial(0, self.pool.decode(row), label=self.label(row)))
+        return self.name(Trial(0, self.pool.decode(row), label=self.label(row)))
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Conversion`; text stands for itself, other objects by their numbers."""

@@ -16,7 +16,7 @@ from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import RECENT, is_perturbation, is_within_schedule, perturbation
 from bkbopt.search.quantities.quantity import Quantity
-from bkbopt.search.trials.evaluations import Request
+from bkbopt.search.trials.evaluations import Request, one_of_each_row
 
 __all__ = [
     "BATCH_BUDGET",
@@ -187,11 +187,12 @@ class Chooser:
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that may not be proposed again, (c, d)."""
-        X = self.models.history.X
+        X, finished = self.models.history.X, self.models.history.finished
         if not candidates.is_discrete:
             return X[:0]
-        if self.options.avoid_duplicates:
-            return torch.cat([X, self.posteriors.pending])
+        if self.options.avoid_duplicates:  # a repeat of a row would close another one that is equal to it
+            kept = one_of_each_row(finished)
+            return torch.cat([X if len(kept) == len(X) else X[torch.tensor(kept)], self.posteriors.pending])
         return self.models.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:

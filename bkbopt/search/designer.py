@@ -35,7 +35,7 @@ from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
 from bkbopt.search.startup import first_fit, startup_point, with_repeats
-from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion, one_of_each_row
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL
@@ -334,7 +334,7 @@ class Designer:
         """Points that may not be proposed again, and the other evaluated points."""
         finished = self.history.finished
         if self.options.avoid_duplicates:
-            return [e.point for e in finished] + running, []
+            return [finished[place].point for place in one_of_each_row(finished)] + running, []
         failed = [e.point for e in finished if e.state == FAIL]
         return failed, [e.point for e in finished if e.state != FAIL]
 

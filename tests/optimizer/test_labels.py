@@ -10,7 +10,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters.shell import main
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.optimizer import log_schema
 
 FRAME = pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=["u", "v"]).assign(
@@ -322,6 +322,36 @@ def test_rows_with_trials_in_an_earlier_pool_are_known_by_their_names() -> None:
         opt.set_pool(make("a", "c"))
         assert name(opt.ask(fixed=row("a"))) == "a"
         assert opt.trials[-2].state == "WAITING"  # until there is a row of this name
+
+
+@pytest.mark.parametrize("n_startup_trials", [0, 20])
+@pytest.mark.parametrize("told", ["aa", "bbb", "aab", "fgg"])
+def test_a_second_value_of_a_row_closes_no_other_row_with_equal_values(told: str, n_startup_trials: int) -> None:
+    frame = pd.DataFrame({"id": list("abcdefg"), "x": [0.0, 0.0, 1.0, 2.0, 3.0, 3.0, 3.0]})
+    for is_product in (False, True):
+        pool = bo.Pool(frame, id_column="id")
+        pool, more = (bo.Pool.product({"id": pool, "T": [1]}), {"T": 1}) if is_product else (pool, {})
+        opt = bo.Optimizer(pool, seed=0, duplicates="avoid", n_startup_trials=n_startup_trials)
+        for name in told:
+            opt.tell({"id": name, **more}, float(ord(name)))
+        others = set(frame.id) - set(told)
+        asked = [trial.params["id"] if is_product else trial.label for trial in opt.ask(len(others))]
+        assert sorted(asked) == sorted(others)  # type: ignore[type-var]
+        with pytest.raises(SpaceExhaustedError):
+            opt.ask()
+
+
+def test_a_row_whose_values_have_changed_is_closed_by_its_new_trial() -> None:
+    def pool(*x: float) -> bo.Pool:
+        return bo.Pool(pd.DataFrame({"id": ["a", "b"], "x": x}), id_column="id")
+
+    opt = bo.Optimizer(pool(0.0, 1.0), seed=0, duplicates="avoid", n_startup_trials=0)
+    opt.tell({"id": "a"}, 0.0)
+    opt.set_pool(pool(2.0, 1.0))
+    opt.tell({"id": "a"}, 1.0)
+    assert opt.ask().label == "b"
+    with pytest.raises(SpaceExhaustedError):
+        opt.ask()
 
 
 def test_of_rows_with_equal_values_the_evaluated_one_with_the_best_value_is_recommended() -> None:

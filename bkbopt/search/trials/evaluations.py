@@ -1,6 +1,6 @@
 """Data of the search: evaluations (trials of a log), problems, requests and suggestions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,18 @@ from bkbopt.spaces.base import Point
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.space import Space
 
-__all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
+__all__ = [
+    "COMPLETE",
+    "FAIL",
+    "PRUNED",
+    "RUNNING",
+    "Evaluation",
+    "Point",
+    "Problem",
+    "Request",
+    "Suggestion",
+    "one_of_each_row",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class Evaluation:
         curve: intermediate values by step, of a trial that is pruned or complete.
         constraints: values of constraints by name; a point is feasible if all are <= 0.
         added: the ranges of values that the point got from later spaces.
+        row: the name of its row of the pool; None where rows have no names.
     """
 
     number: int
@@ -43,11 +55,26 @@ class Evaluation:
     curve: Curve = field(default_factory=dict)
     constraints: Mapping[str, float] = field(default_factory=dict)
     added: tuple[Space, ...] = ()
+    row: Hashable | None = None
 
     @property
     def spaces(self) -> tuple[Space, ...]:
         """The spaces whose ranges hold the point."""
         return self.added if self.space is None else (self.space, *self.added)
+
+
+def one_of_each_row(finished: Sequence[Evaluation]) -> Sequence[int]:
+    """The places of the evaluations without repeats of a row that has a name; the first one of each is kept."""
+    named = [evaluation.row for evaluation in finished if evaluation.row is not None]
+    if len(set(named)) == len(named):
+        return range(len(finished))
+    kept, points = list[int](), dict[Hashable, list[Point]]()
+    for place, evaluation in enumerate(finished):
+        known = points.setdefault(evaluation.row, [])  # several in pools with other values of the row
+        if evaluation.row is None or evaluation.point not in known:
+            kept.append(place)
+            known.append(evaluation.point)
+    return kept
 
 
 @dataclass(frozen=True)
