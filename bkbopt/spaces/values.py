@@ -76,7 +76,8 @@ def as_whole(value: Any) -> int | None:
 def as_python(value: Any) -> Any:
     """Turn numpy's scalars, and arrays and tensors without dimensions, into Python's; anything else stays as it is.
 
-    A masked number becomes NaN: the number below the mask is no data.
+    A masked number becomes NaN: the number below the mask is no data. All NaN are one object, with which containers
+    are equal.
     """
     if isinstance(value, np.generic):
         is_plain = isinstance(value, (np.bool_, np.integer, np.floating, np.str_))
@@ -84,7 +85,8 @@ def as_python(value: Any) -> Any:
         is_plain = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
         if is_plain and np.ma.is_masked(value):
             return math.nan
-    return value.item() if is_plain else value
+    value = value.item() if is_plain else value
+    return math.nan if type(value) is float and math.isnan(value) else value
 
 
 def identity(choice: object) -> tuple[type, object]:

@@ -174,3 +174,17 @@ def test_theory_preset_survives(tmp_path: Path) -> None:
     asked = advance(opt, 8)
     opt.save(tmp_path / "s")
     assert asked + advance(bo.Optimizer.load(tmp_path / "s"), 8) == advance(fresh(), 16)
+
+
+def test_trials_with_nan_as_a_choice_equal_those_that_are_loaded(tmp_path: Path) -> None:
+    nans = [float("nan"), np.float32("nan"), np.float64("nan")]
+    space = {"k": ["a", nans[0]], "o": bo.Ordinal([1, nans[1]]), "x": bo.Float(0.0, 1.0, when={"k": nans[2]})}
+    opt = bo.Optimizer(space, seed=0, storage=tmp_path / "a.db")
+    opt.tell({"k": float("nan"), "o": nans[2], "x": 0.5}, 1.0)
+    opt.enqueue({"k": float("nan")})
+    opt.ask(fixed={"k": nans[2]})
+    opt.enqueue({"o": nans[0]})
+    opt.save(tmp_path / "b.db")
+    for again in (bo.Optimizer.load(tmp_path / "b.db"), bo.Optimizer.open(tmp_path / "a.db")):
+        assert again.trials == opt.trials
+        assert again.space == opt.space

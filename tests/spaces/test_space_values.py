@@ -258,6 +258,8 @@ def test_choices_differ_by_type():
     assert space.encode([{"p": float("nan")}, {"p": np.float64(1)}, {"p": np.bool_(False)}])[:, 0].tolist() == [5, 2, 7]
     assert Categorical([1]) != Categorical([True])
     assert Categorical([math.nan]) == Categorical([float("nan")])
+    when = [{"p": nan} for nan in (math.nan, float("nan"), np.float32("nan"))]
+    assert Float(0.0, 1.0, when=when[0]) == Float(0.0, 1.0, when=when[1]) == Float(0.0, 1.0, when=when[2])
     assert Categorical([1]) != [1]
 
 
