@@ -77,12 +77,11 @@ def calibration(
     z = _left_out(opt, folds) if test is None else _given(opt, test, values, noisy)
     ax = axes_of(ax, 5.2, 5.2)
     from scipy.special import ndtri
-    from scipy.stats import binom
 
     reach = ndtri(0.5 * (1.0 + LEVELS))
     coverage = (z[:, None] <= reach).mean(axis=0)
     n = len(z)
-    band = 100.0 * binom.ppf([[0.025], [0.975]], n, LEVELS) / n
+    band = 100.0 * _binomial_quantile(np.array([[0.025], [0.975]]), n, LEVELS) / n
     ax.fill_between(100.0 * LEVELS, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % range if calibrated")
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
     what = "values, each predicted from others" if test is None else "test values"
@@ -94,6 +93,15 @@ def calibration(
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=2)
     return ax
+
+
+def _binomial_quantile(q: np.ndarray, n: int, p: np.ndarray) -> np.ndarray:
+    """The smallest number of successes among n that is reached with probability q; `scipy.stats` imports slowly."""
+    from scipy.special import bdtr, bdtrik
+
+    upper = np.ceil(bdtrik(q, n, p))
+    lower = np.maximum(upper - 1.0, 0.0)
+    return np.where(bdtr(lower, n, p) >= q, lower, upper)
 
 
 def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy: bool) -> np.ndarray:

@@ -68,3 +68,11 @@ def test_repeats_of_a_point_are_left_out_together() -> None:
     alone.tell({"x0": 0.5}, 1.0)
     with pytest.raises(errors.NotReadyError, match="at least two points"):
         plots.calibration(alone)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 1000, 99_991])
+def test_the_band_has_the_quantiles_of_the_binomial_distribution(n: int) -> None:
+    binom = pytest.importorskip("scipy.stats").binom
+    q = np.array([[0.025], [0.975]])
+    found = coverage._binomial_quantile(q, n, coverage.LEVELS)
+    assert np.array_equal(found, binom.ppf(q, n, coverage.LEVELS))
