@@ -109,9 +109,11 @@ def internal_columns(
     columns = {}
     for name, parameter in conditions.parameters.items():
         if name in encoded:
-            # Points of plots have few distinct values in a column.
-            distinct, places = np.unique(parameter.scale.nearest(encoded[name]), return_inverse=True)
-            internal = np.array([parameter.internal_at(position) for position in distinct])[places]
+            internal = np.asarray(parameter.scale.nearest(encoded[name]))
+            if parameter.n_values is not None:  # on a continuum positions are the values
+                # Points of plots have few distinct values in a column.
+                distinct, places = np.unique(internal, return_inverse=True)
+                internal = np.array([parameter.internal_at(position) for position in distinct])[places]
         else:
             internal = np.array(parameter.internal_values)
         columns[conditions.keys[name]] = np.where(masks.get(name, True), internal, np.nan)
