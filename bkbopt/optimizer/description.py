@@ -126,6 +126,10 @@ def read_candidates(described: Described, given: Any, scale: bool) -> Space | Ar
     """The space or pool of a log; `given` are the arms of a pool that does not travel, see `read_pool`."""
     if not described.is_space:
         return read_pool(described, given, scale)
+    if given is not None:
+        raise ArgumentError(
+            f"pool: expected none, since the log has a search space, got {type(given).__name__}; leave it out."
+        )
     try:
         check_text(to_json(described.text))
         return Space.from_dict(described.text)

@@ -156,6 +156,16 @@ def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("pool", [FRAME, "rows.csv", [1, 2]], ids=["frame", "path", "list"])
+def test_a_pool_is_refused_for_a_log_with_a_search_space(pool: Any, path: Path) -> None:
+    advance(optimizer(path, seed=0), 2)
+    for opened in (bo.Optimizer.open, bo.Optimizer.load):
+        with pytest.raises(
+            ArgumentError, match=r"pool: expected none, since the log has a search space, got .*; leave"
+        ):
+            opened(path, pool=pool)
+
+
 def test_missing_folder_and_missing_file_are_the_systems_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="folder"):
         optimizer(tmp_path / "nowhere" / "runs.db")
