@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from bkbopt import __version__
 from bkbopt._support.compiled import noticed
+from bkbopt._support.paths import at_home
 from bkbopt.adapters.shell import log_commands, model_commands, space_file
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
@@ -153,6 +154,16 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
     if "numbers" in args:  # argparse only takes the numbers before the first option
         args.numbers += [a for a in more if not a.startswith("-")]
         more = [a for a in more if a.startswith("-")]
+    for name in (
+        "space",
+        "state",
+        "storage",
+        "pool",
+        "past",
+        "out",
+    ):  # shells leave the ~ of --from=~/past.csv as it is
+        if getattr(args, name, None):
+            setattr(args, name, at_home(getattr(args, name)))
     if args.run is _run and not command:
         args.parser.error("expected -- and a command behind the options")
     if more:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bkbopt._support.locks import locked
+from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.files import check_other_file
@@ -45,7 +46,7 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
     """Make a log from a search space."""
     from bkbopt import Optimizer
 
-    check_other_file("state", args.state, args.space, "the search space")
+    check_other_file("state", as_path(args.state), args.space, "the search space")
     space, options = space_file.read_space(args.space)
     opt = Optimizer(space, **options)
     with locked(args.state, PATIENCE):

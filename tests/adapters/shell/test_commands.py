@@ -91,6 +91,23 @@ def test_the_space_is_that_of_the_api(tmp_path: Path) -> None:
     assert options == {"direction": "maximize", "seed": 3, "n_startup_trials": 6}
 
 
+def test_paths_of_arguments_may_begin_with_a_tilde(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    (tmp_path / "space.toml").write_text(SPACE)
+    call(capsys, "init", "~/space.toml", "~/log.db")
+    call(capsys, "ask", "~/log.db")
+    call(capsys, "tell", "~/log.db", "0", "1.5")
+    call(capsys, "export", "~/log.db", "~/past.csv")
+    call(capsys, "init", "--force", "~/space.toml", "~/log.db")
+    call(capsys, "tell", "~/log.db", "--from=~/past.csv")
+    (report,) = call(capsys, "report", "~/log.db", "~/run.html")
+    assert report["bytes"] == (tmp_path / "run.html").stat().st_size
+    assert bo.Optimizer.load(tmp_path / "log.db").trials[0].value == 1.5
+
+
 def test_a_byte_order_mark_is_no_part_of_the_space(tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8-sig")
     assert bo.Space.parse(cli.read_space(tmp_path / "space.toml")[0]) == bo.Space.parse(IN_PYTHON)
