@@ -7,6 +7,7 @@ from typing import Any
 
 from bkbopt import __version__
 from bkbopt._support.checks import check_count
+from bkbopt._support.paths import is_of_log
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
@@ -86,7 +87,7 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     target = as_path(path)
     if target == ":memory:" or "://" in target:
         raise ArgumentError(f"path: expected the path of a file, as 'runs.db', got {target!r}; `open` refuses it.")
-    if core.file is not None and os.path.realpath(target) == core.file.path:
+    if core.file is not None and is_of_log(target, core.file.path):
         raise ArgumentError(f"path: expected a file other than that of the log itself, got {target!r}.")
     without = next((t.id for t in core.log if t.state == COMPLETE and not (t.values or t.constraints)), None)
     if without is not None:

@@ -69,6 +69,8 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "0", "1", "--std", "1", "--std", "2"), "std: expected one for each of 1 values, got 2"),
         (("tell", state, "0", "1", "--constraint", "hat=1"), "constraints: expected names among (), got 'hat'"),
         (("export", state, state), "out: expected another file than the log"),
+        (("export", state, state + "-journal"), "out: expected another file than the log"),
+        (("report", state, state + ".lock"), "out: expected another file than the log"),
         (("export", state, "no.XLSX"), "out: expected the name of a CSV file, got 'no.XLSX'"),
         (("plot", state, state), "out: expected another file than the log"),
         (("init", "--force", state, state), "state: expected another file than the search space"),
@@ -79,13 +81,15 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("frobnicate",), "invalid choice: 'frobnicate'"),
         ((), "arguments are required"),
         (("init", Path(state).parent / "space.toml", state), "exists already"),
+        (("init", Path(state).parent / "space.toml", state + "y/"), "got the folder"),
+        (("ask", state, "--pool", Path(state).parent), "pool: expected none, since the log has a search space"),
         (("init", Path(state).parent / "no.toml", state), "no.toml: No such file or directory."),
         (("init", Path(state).parent / "space.toml", Path(state).parent / "no" / "a.db"), "make it first"),
         (("show", Path(state).parent), "got the folder"),
     ):
         assert message in refused(capsys, *arguments)
     assert Path(state).read_bytes() == before
-    assert not Path(state + "x.lock").exists()
+    assert not any(Path(f"{state}{more}.lock").exists() for more in "xy")
     Path(state).write_bytes(b"no state")
     assert "expected a log of bkbopt, got a damaged file or another format" in refused(capsys, "best", state)
 
