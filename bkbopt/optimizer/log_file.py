@@ -373,7 +373,7 @@ class Writer:
 
     def put(self, entries: Sequence[Entry]) -> int:
         """Write new or changed trials; returns the number of the last change."""
-        last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
+        last = log_rows.highest(self.connection, self.file.path, "change", 0)
         if last + len(entries) > schema.MOST:
             raise StorageError(
                 f"storage: {self.file.path} has no change numbers left; save a copy with save, and open the copy."
@@ -383,8 +383,7 @@ class Writer:
 
     def next_place(self) -> int:
         """The place, in the order of completion, of the next finished trial."""
-        found: int = self.connection.execute("SELECT coalesce(max(place), -1) FROM log").fetchone()[0]
-        return found + 1
+        return log_rows.highest(self.connection, self.file.path, "place", -1) + 1
 
     def add_space(self, space: Described) -> None:
         """Add the space or pool of the next trials; the stored rows of earlier pools are removed."""

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bkbopt.errors import StateFileError
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "described", "fill", "put", "put_option", "put_space", "summary", "view"]
+__all__ = ["Described", "described", "fill", "highest", "put", "put_option", "put_space", "summary", "view"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,21 @@ def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
     last = connection.execute("SELECT change, checksum FROM log ORDER BY change DESC LIMIT 1").fetchone()
     n_spaces = connection.execute("SELECT count(*) FROM spaces").fetchone()
     return last, n_spaces, connection.execute("SELECT name, checksum FROM options ORDER BY name").fetchall()
+
+
+def highest(connection: sqlite3.Connection, path: str, column: str, none: int) -> int:
+    """The highest number in a column of the trials, `none` without any; SQLite reads it from an index.
+
+    Raises:
+        StateFileError: the index has something else; changes of single trials are made without a check of all pages.
+    """
+    found = connection.execute(f"SELECT max({column}) FROM log").fetchone()[0]
+    if found is not None and type(found) is not int:
+        raise StateFileError(
+            f"{path}: expected an intact log, got a damaged one (SQLite: the highest {column} is no number); restore "
+            "it from a copy, or start a new log."
+        )
+    return none if found is None else found
 
 
 def put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:

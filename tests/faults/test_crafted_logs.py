@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 import bkbopt as bo
+from bkbopt.adapters.shell.writing import finish
 from bkbopt.confidence import Batch, Constant, Practical
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, KernelError, StateFileError, StorageError
 from bkbopt.kernels import rbf
 from bkbopt.optimizer import log_file, log_schema, logged_designer
 from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.trials import Outcome
 from tests.faults.crafted_injections import INJECTIONS
 from tests.faults.crafted_logs import GOOD, findings, originals
 
@@ -125,6 +127,18 @@ def test_a_change_that_is_no_number_of_a_change_is_refused(number: str, path: Pa
     resealed(path, f"UPDATE log SET change = {number} WHERE id = 2")
     with pytest.raises(StateFileError, match="parts are consistent"):
         bo.Optimizer.open(path)
+
+
+@pytest.mark.parametrize("column", ["change", "place"])
+@pytest.mark.parametrize("cell", ["'x'", "99.5", "x'00'"])
+def test_a_single_trial_is_not_told_where_the_last_number_is_none(column: str, cell: str, path: Path) -> None:
+    """Without torch a value is told by the row of its trial alone; the other rows are not read."""
+    log(path).ask()
+    resealed(path, f"UPDATE log SET {column} = {cell} WHERE id = 2")
+    before = path.read_bytes()
+    with pytest.raises(StateFileError, match=f"damaged one .*the highest {column} is no number"):
+        finish(LogFile(path), 3, Outcome((1.0,)), "tell")
+    assert path.read_bytes() == before
 
 
 def test_numbers_of_changes_that_are_used_up_are_said(path: Path) -> None:
