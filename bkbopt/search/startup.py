@@ -38,10 +38,10 @@ def first_fit(n_startup: int, history: History) -> int:
 
     Failures, too, say where to search, so each has the weight `FAILED` of a value once there are `LEAST_VALUES`.
     """
-    least = min(LEAST_VALUES, n_startup)
-    by = range(n_startup)
-    n = bisect.bisect_left(by, float(n_startup), least, key=lambda count: count + FAILED * history.n_failed_by(count))
-    return n if n <= history.n_complete + history.n_estimated else n_startup
+    least, known = min(LEAST_VALUES, n_startup), history.n_complete + history.n_estimated
+    by = range(min(n_startup, known + 1))  # of a start-up without end, too
+    n = bisect.bisect_left(by, n_startup, least, key=lambda count: int(count + FAILED * history.n_failed_by(count)))
+    return n if n <= known else n_startup
 
 
 def startup_point(

@@ -111,6 +111,8 @@ def designer_after(outcomes: str, n_startup: int) -> Designer:
         ("f" * 40 + "vvvvvv", 10, 3),  # what follows the first fit does not move it
         ("ffff" + "vv", 2, 2),
         ("ffff" + "v", 1, 1),
+        ("vvvv", 2**63, 2**63),
+        ("ffff" + "vvvv", 10**400, 10**400),  # no model, ever
     ],
 )
 def test_from_three_values_on_a_failed_trial_counts_half(outcomes: str, n_startup: int, first: int) -> None:
