@@ -262,8 +262,8 @@ class LoggedDesigner:
         point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point or {}, entry.space)  # left out
         order = (float(-1 if entry.place is None else entry.place), t.id)
         known = space if isinstance(space, Space) else None
-        more: Any = {"added": added, "row": self.conversion.name(t) if point else None}
-        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, constraints=t.constraints, **more)
+        row = self.conversion.name(t) if point else None
+        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

@@ -9,20 +9,15 @@ Indices are those of the list without repeats: a repeat would be a choice that n
 import copy
 import functools
 import hashlib
+import itertools
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-    _categorical_choice_equal,
-)
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna.proposals import published_point
@@ -43,14 +38,11 @@ def distinct(distribution: BaseDistribution) -> BaseDistribution:
     with suppress(TypeError):  # a choice without a hash
         if len(set(choices)) == len(choices) and not any(map(operator.ne, choices, choices)):  # no NaN
             return distribution
-    kept, alike = [], dict[str, list[Any]]()
-    for choice in choices:
-        others = alike.setdefault(repr(_plain(choice)), [])
-        if not any(_categorical_choice_equal(choice, other) for other in others):
-            others.append(choice)
-            kept.append(choice)
+    # Optuna looks for the object itself first, also for NaN: another NaN has the index of the first one.
+    sought = (float("nan") if isinstance(c, float | np.floating) and math.isnan(c) else c for c in choices)
+    first = [distribution.to_internal_repr(choice) == i for i, choice in enumerate(sought)]
     once = copy.copy(distribution)  # Optuna's constructor warns of objects
-    vars(once)["choices"] = tuple(kept)
+    vars(once)["choices"] = tuple(itertools.compress(choices, first))
     return once
 
 

@@ -154,14 +154,8 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
     if "numbers" in args:  # argparse only takes the numbers before the first option
         args.numbers += [a for a in more if not a.startswith("-")]
         more = [a for a in more if a.startswith("-")]
-    for name in (
-        "space",
-        "state",
-        "storage",
-        "pool",
-        "past",
-        "out",
-    ):  # shells leave the ~ of --from=~/past.csv as it is
+    for name in ("space", "state", "storage", "pool", "past", "out"):
+        # Shells leave the ~ of --from=~/past.csv as it is.
         if getattr(args, name, None):
             setattr(args, name, at_home(getattr(args, name)))
     if args.run is _run and not command:
