@@ -107,8 +107,8 @@ def _running_median(t: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarr
     of_each = np.split(ms[np.argsort(t, kind="stable")], np.cumsum(counts)[:-1])
     each = np.array([*map(np.median, of_each)])
     half = max(len(at) // PART, FEWEST)
-    halves = [min(half, i, len(at) - 1 - i) for i in range(len(at))]  # as many on either side, also near the ends
-    return at, np.array([np.median(each[i - half : i + half + 1]) for i, half in enumerate(halves)])
+    # At the ends of those on one side: as many on either side would leave the first and the last ask by themselves.
+    return at, np.array([np.median(each[max(i - half, 0) : i + half + 1]) for i in range(len(at))])
 
 
 def _as_seconds(times: Any) -> np.ndarray:
