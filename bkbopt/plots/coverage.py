@@ -14,7 +14,7 @@ import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
-from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, learnt, told
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
@@ -57,7 +57,7 @@ def calibration(
         folds: number of groups of the cross-validation.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or values are not numbers.
+        ArgumentTypeError: `opt`, `test` or `ax` has the wrong type, or values are not numbers.
         ArgumentError: test points outside of the space, the wrong number of values, only one of `test` and `values`,
             folds < 2, or several objectives.
         NotReadyError: there are too few values.
@@ -71,6 +71,8 @@ def calibration(
         'central interval (%)'
     """
     opt, folds = as_optimizer(opt), check_count("folds", folds, 2)
+    if hasattr(test, "set_xscale"):  # those of other plots come second
+        raise ArgumentTypeError("test: expected parameters of points or None, got Axes; pass them as ax=.")
     if (test is None) != (values is None):
         raise ArgumentError("values: expected both test and values, or neither, got only one of them.")
     told(opt)
@@ -86,8 +88,9 @@ def calibration(
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
     what = "values, each predicted from others" if test is None else "test values"
     ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
-    for x, y, text in ((24, 90, "intervals too wide"), (76, 10, "intervals too narrow")):
-        ax.text(x, y, text, color="#555555", ha="center", va="center", style="italic")
+    note: dict[str, Any] = {"transform": ax.transAxes, "color": "#555555", "style": "italic", "fontsize": "small"}
+    ax.text(0.03, 0.97, "intervals too wide", ha="left", va="top", **note)
+    ax.text(0.97, 0.03, "intervals too narrow", ha="right", va="bottom", **note)
     # Lines at 0 and at 100 % would be hidden by the frame.
     ax.set(xlabel="central interval (%)", ylabel="values inside (%)", xlim=(0, 100), ylim=(-2, 102), aspect="equal")
     ax.grid(alpha=0.3)

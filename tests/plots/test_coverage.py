@@ -13,6 +13,8 @@ from bkbopt import errors
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
 
+from matplotlib.figure import Figure
+
 from bkbopt import plots
 from bkbopt.plots import coverage
 
@@ -50,6 +52,24 @@ def test_leaving_out_one_by_one_agrees_with_the_closed_form_of_the_exact_gp() ->
 def test_the_legend_says_that_values_are_predicted_from_others(mixed: bo.Optimizer) -> None:
     n = len(mixed.observed()[1])
     assert plots.calibration(mixed).get_lines()[-1].get_label() == f"{n} values, each predicted from others"
+
+
+@pytest.mark.parametrize("inches", [(3.2, 3.0), (4.0, 3.0), (5.2, 5.2)])
+def test_the_notes_in_its_corners_are_inside_of_the_axes_and_off_the_diagonal(inches: tuple[float, float]) -> None:
+    figure = Figure(figsize=inches, layout="constrained")
+    ax = plots.calibration(bo.minimize(lambda p: p["x"] ** 2, {"x": (0.0, 1.0)}, 12, seed=0), ax=figure.add_subplot())
+    figure.draw_without_rendering()
+    frame = ax.get_window_extent()
+    for note in ax.texts:
+        corners = note.get_window_extent().corners()
+        assert all(frame.contains(*corner) for corner in corners)
+        x, y = ax.transData.inverted().transform(corners).T
+        assert (y > x).all() or (y < x).all()
+
+
+def test_axes_in_the_place_of_test_points_are_refused(mixed: bo.Optimizer) -> None:
+    with pytest.raises(errors.ArgumentTypeError, match=r"test: expected .*, got Axes; pass them as ax="):
+        plots.calibration(mixed, Figure().add_subplot())  # type: ignore[arg-type]
 
 
 def test_a_line_at_one_hundred_percent_is_not_hidden_by_the_frame() -> None:
