@@ -188,10 +188,13 @@ def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
 
 def log_ticks(axis: "Axis") -> None:
     """Label a logarithmic axis with plain numbers, also between the powers of ten if it spans few of them."""
+    from matplotlib import rcParams
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    size, pad, minor = rcParams["xtick.major.size"], rcParams["xtick.major.pad"], rcParams["xtick.minor.size"]
+    axis.set_tick_params(which="minor", pad=size + pad - minor)  # all labels in one line, though ticks differ in length
     if high < 1000.0 * low:
         axis.set_minor_locator(LogLocator(subs=(2.0, 3.0, 4.0, 6.0, 8.0) if high < 10.0 * low else (2.0, 5.0)))
         axis.set_minor_formatter(StrMethodFormatter("{x:g}"))

@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from bkbopt import plots
+from bkbopt.plots.style import log_ticks
 
 
 def test_complexity_is_that_of_the_diagnostics(mixed: bo.Optimizer) -> None:
@@ -43,6 +44,17 @@ def test_a_logarithmic_axis_is_labelled_by_plain_numbers(most: float, labels: li
     FigureCanvasAgg(ax.figure).draw()
     ticks = [*ax.get_yticklabels(), *ax.get_yticklabels(minor=True)]
     assert {tick.get_text() for tick in ticks} >= set(labels)
+
+
+def test_the_labels_of_a_logarithmic_axis_are_in_one_line() -> None:
+    figure = Figure()
+    ax = figure.add_subplot()
+    ax.loglog([100, 1000], [1, 1000])
+    log_ticks(ax.xaxis)
+    figure.draw_without_rendering()
+    ticks = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+    tops = {round(tick.get_window_extent().y1, 6) for tick in ticks if tick.get_text() in ("100", "200", "500", "1000")}
+    assert len(tops) == 1
 
 
 def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer) -> None:
