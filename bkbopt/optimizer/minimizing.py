@@ -16,7 +16,7 @@ from typing import Any, Literal
 from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
 from bkbopt._support.compiled import noticed
 from bkbopt._support.progress import bars
-from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
@@ -65,7 +65,7 @@ def minimize(
             the run fails the running trials. The points of those that did not raise it are queued, and the search does
             not learn that they failed.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
-        show_progress_bar: whether to show a progress bar on standard error.
+        show_progress_bar: whether to show a progress bar on standard error, with the best value of all trials.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
             computed every ten trials.
         pass_trial: whether `f` is called as `f(trial)`, with the `Trial` of the ask in place of its parameters: it has
@@ -118,6 +118,7 @@ def minimize(
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
+        stop.begin(bar)
         run = _Run(optimizer, f, stop, bar, pass_trial=pass_trial, catch=catch, invalid=invalid)
         if executor is None:
             run.here()
@@ -203,6 +204,18 @@ class _Stop:
         self.asked_to = False
         self.best: Trial | None = None
 
+    def begin(self, bar: Any) -> None:
+        """Show the best value that the optimizer has already, as where a run is continued."""
+        if bar is None or len(self.optimizer.directions) > 1:
+            return
+        with contextlib.suppress(NotReadyError):
+            self.best = self.optimizer.best_trial
+            self._show_best(bar)
+
+    def _show_best(self, bar: Any) -> None:
+        assert self.best is not None
+        bar.set_postfix(best=f"{self.best.value:.6g}", refresh=False)
+
     def _is_best(self, trial: Trial) -> bool:
         if len(trial.values) != 1 or not trial.is_feasible:
             return False
@@ -242,7 +255,7 @@ class _Stop:
             bar.update(1)
             if self._is_best(trial):
                 self.best = trial
-                bar.set_postfix(best=f"{trial.value:.6g}", refresh=False)
+                self._show_best(bar)
         for callback in self.callbacks:
             self.asked_to |= as_python(callback(self.optimizer, trial)) is True  # numpy has a bool of its own
         beyond_startup = self.optimizer.n_complete > self.optimizer.n_startup_trials

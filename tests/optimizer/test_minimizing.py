@@ -237,6 +237,26 @@ def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[s
     assert "best=" in err
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_bar_of_a_continued_run_shows_the_best_value_of_all_trials(
+    sign: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer(SPACE, direction="minimize" if sign > 0 else "maximize", **OPTIONS)
+    opt.tell({"x": 0.3, "k": "a"}, -9.0 * sign)
+    bo.minimize(lambda p: sign * bowl(p), opt, 3, show_progress_bar=True)
+    err = capfd.readouterr().err
+    assert set(re.findall(r"best=([-\d.]+)", err)) == {f"{-9 * sign:g}"}
+
+
+def test_the_bar_shows_no_infeasible_value_as_the_best(capfd: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer(SPACE, constraints=["heat"], **OPTIONS)
+    opt.tell({"x": 0.3, "k": "a"}, -9.0, constraints={"heat": 1.0})
+    bo.minimize(lambda p: (bowl(p), {"heat": 1.0}), opt, 2, show_progress_bar=True)
+    assert "best=" not in capfd.readouterr().err
+    bo.minimize(lambda p: (2.0, {"heat": -1.0}), opt, 1, show_progress_bar=True)
+    assert "best=2]" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "error", "name"),
     [
