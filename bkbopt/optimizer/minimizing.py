@@ -61,9 +61,9 @@ def minimize(
         executor: an object with `submit(f, params) -> future`, whose futures have `add_done_callback`, as in
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
         n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
-        catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
-            the run fails the running trials. The points of those that did not raise it are queued, and the search does
-            not learn that they failed.
+        catch: exceptions of `f` that fail the trial; the first one is logged as a warning, later ones as information.
+            Other exceptions end the run. An exception or interrupt that ends the run fails the running trials. The
+            points of those that did not raise it are queued, and the search does not learn that they failed.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error, with the best value of all trials.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
@@ -201,7 +201,7 @@ class _Stop:
         self.optimizer, self.n_trials, self.regret, self.callbacks = optimizer, n_trials, regret, callbacks
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.started = self.ended = 0
-        self.asked_to = False
+        self.asked_to = self.has_caught = False
         self.best: Trial | None = None
 
     def begin(self, bar: Any) -> None:
@@ -241,6 +241,13 @@ class _Stop:
         if self.asked_to or (self.n_trials is not None and self.started >= self.n_trials):
             return True
         return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def caught(self, trial: Trial, error: Exception, bar: Any) -> None:
+        """Log an exception of `catch`; of the first one users must know, since a mistake in `f` fails all trials."""
+        with contextlib.nullcontext() if bar is None else bar.external_write_mode(sys.stderr):
+            level = logging.INFO if self.has_caught else logging.WARNING
+            logger.log(level, "minimize: trial %s failed, since f raised %.300r.", trial.id, error)
+        self.has_caught = True
 
     def after(self, trial: Trial, bar: Any) -> None:
         """Update the progress bar, call the callbacks and check the regret, after each trial."""
@@ -342,8 +349,9 @@ class _Run:
         """Tell the result, or fail the trial if `result` raises an exception of `catch`."""
         try:
             value = result()
-        except self.catch:
+        except self.catch as error:
             failed: Trial = self.optimizer.fail(trial)
+            self.stop.caught(failed, error, self.bar)
             return failed
         constraints = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):

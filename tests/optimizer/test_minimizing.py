@@ -1,5 +1,6 @@
 """The ready-made loop: here, on threads, on processes."""
 
+import logging
 import re
 import threading
 import time
@@ -225,6 +226,22 @@ def test_regret_certificate_stops_the_run() -> None:
     assert 10 <= len(opt.trials) < 200
     assert opt.regret_certificate().bound <= 0.05
     assert opt.recommend().index == 0
+
+
+@pytest.mark.parametrize("bar", [False, True])
+def test_the_first_caught_exception_is_a_warning_and_later_ones_are_information(
+    bar: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mistaken(params: dict[str, Any]) -> float:
+        raise NameError("name 'los' is not defined")
+
+    caplog.set_level(logging.INFO, "bkbopt.optimizer.minimizing")
+    bo.minimize(mistaken, SPACE, 3, catch=Exception, show_progress_bar=bar, **OPTIONS)
+    said = "minimize: trial {} failed, since f raised NameError(\"name 'los' is not defined\")."
+    levels = [logging.WARNING, logging.INFO, logging.INFO]
+    assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
+        (lv, said.format(i)) for i, lv in enumerate(levels)
+    ]
 
 
 def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
