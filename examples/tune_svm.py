@@ -33,6 +33,8 @@ SPACE = bo.Space.parse(
     }
 )
 N_TRAIN, N_TEST = 300, 150
+#: Distance of the titles, points: trials on the upper edge of the space are drawn in full.
+ABOVE = 11.0
 
 Params = Mapping[str, Any]
 Objective = Callable[[Params], float]
@@ -145,7 +147,8 @@ def draw_answers(ax: Axes, searches: dict[str, Steps], judge: Judge, n_trials: i
     """Error on fresh splits of each search's answer after every trial."""
     curves = {name: answers(steps, n_trials, judge) for name, steps in searches.items()}
     plots.convergence(curves, ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
-    ax.set(title=f"The answer, measured on {len(judge.splits)} fresh splits", yscale="log")
+    ax.set_title(f"The answer, measured on {len(judge.splits)} fresh splits", pad=ABOVE)
+    ax.set_yscale("log")
     ticks = [t for t in (1, 2, 3, 4, 5, 7, 10, 20, 50, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
     ax.set_yticks(ticks, [str(t) for t in ticks])
     ax.set_yticks([], minor=True)
@@ -158,9 +161,9 @@ def draw(opt: bo.Optimizer, searches: dict[str, Steps], judge: Judge, path: Path
     plots.posterior_contour(opt, "C", "gamma", second, value_name="accuracy")
     plots.posterior_contour(opt, "C", "gamma", third, what="std", value_name="accuracy")
     kernel, weight = (opt.recommend().params[name] for name in ("kernel", "class_weight"))
-    second.set_title(f"Posterior: kernel {kernel}, class weight {weight}")
+    second.set_title(f"Posterior: kernel {kernel}, class weight {weight}", pad=ABOVE)
     # The model is Gaussian: far from the trials its mean may lie below 0 or above 1.
-    third.set_title("Posterior standard deviation")
+    third.set_title("Posterior standard deviation", pad=ABOVE)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
