@@ -1,5 +1,6 @@
 """Names of rows of a pool: in trials, recommendations and tables, and where a row is expected."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def test_names_that_a_file_cannot_hold_are_not_those_of_other_rows_of_a_later_po
 def test_a_log_without_names_opens_and_has_those_of_its_pool(tmp_path: Path) -> None:
     opt = optimizer(storage=tmp_path / "log.db")
     run(opt)
-    with sqlite3.connect(tmp_path / "log.db") as db:  # as earlier versions wrote it
+    with contextlib.closing(sqlite3.connect(tmp_path / "log.db")) as db, db:  # as earlier versions wrote it
         for row in db.execute(f"SELECT {log_schema.COLUMNS} FROM log").fetchall():
             cells = list(row[:-1])
             cells[2] = log_schema.to_json({k: v for k, v in log_schema.from_json(row[2]).items() if k != "label"})
