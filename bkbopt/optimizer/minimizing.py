@@ -154,6 +154,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
         similar = difflib.get_close_matches(unknown, [*known, *inspect.signature(minimize).parameters], 1)
+        similar = ["executor=ThreadPoolExecutor(4)"] if unknown == "n_jobs" else similar  # its name in Optuna
         advice = f"; do you mean {similar[0]}?" if similar else "."
         raise ArgumentTypeError(f"{unknown}: expected an argument of minimize or Optimizer, got an unknown one{advice}")
 

@@ -327,6 +327,7 @@ def test_unknown_options_are_named_with_one_that_is_similar() -> None:
     for given, advice in (
         ("n_startup_trails", "; do you mean n_startup_trials?"),
         ("timeouts", "; do you mean timeout?"),
+        ("n_jobs", "; do you mean executor=ThreadPoolExecutor(4)?"),
         ("jobs", "."),
     ):
         with pytest.raises(
