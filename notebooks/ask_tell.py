@@ -17,7 +17,7 @@ import pandas as pd
 
 import bkbopt as bo
 from bkbopt import plots
-from bkbopt.plots.style import BLUE, GREY, ORANGE
+from bkbopt.plots.style import BLUE, GREY, ORANGE, log_ticks
 
 SMOKE = os.environ.get("BKBOPT_SMOKE") == "1"  # a run of seconds, with fewer repetitions
 N_RUNS, N_TRIALS = (2, 25) if SMOKE else (12, 40)
@@ -215,8 +215,9 @@ ax.plot(first["t"], first["naive"], "o-", color=BLUE, linewidth=1, alpha=0.4, la
 ax.plot(first["t"], first["missed"], "o--", color=ORANGE, linewidth=2, label="true regret of the recommendation")
 ax.axhline(NOISE_SD, color=GREY, linestyle=":", label="standard deviation of the noise")
 ax.set(xlabel="values told", ylabel="regret (points)", yscale="log", title="First run")
+log_ticks(ax.yaxis)
 ax.grid(alpha=0.3)
-ax.legend(frameon=False)
+fig.legend(loc="outside lower center", ncols=2, frameon=False)
 print(
     f"{len(table)} checks in {N_RUNS} runs: the certificate held in {held.mean():.0%}, naive in {naive_held.mean():.0%}"
 )
