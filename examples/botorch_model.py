@@ -27,6 +27,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from bkbopt.adapters.botorch import BKBModel
+from bkbopt.plots.style import legend_below
 
 DIM, NOISE_SD, BATCH = 6, 0.1, 4
 BOUNDS = torch.tensor([[0.0] * DIM, [1.0] * DIM], dtype=torch.float64)
@@ -117,7 +118,7 @@ def draw_rounds(ax: Axes, loop: Loop) -> None:
         ax.plot([i] * len(batch), batch, ".", color=BLUE, markersize=8, label="proposed" if i == 1 else None)
     ax.plot(rounds, loop.answers, color=ORANGE, marker="o", markersize=4, label="answer (best posterior mean)")
     ax.set(xlabel="round", ylabel="value without noise", title="What was proposed, and the answer", xticks=rounds)
-    ax.legend(frameon=False)
+    legend_below(ax)
 
 
 def draw_predictions(ax: Axes, loop: Loop, Z: Tensor) -> None:
