@@ -217,11 +217,12 @@ def _number(value: Any) -> float | None:
 
 
 def _tick_plainly(axis: "Axis", span: float) -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten, written without powers; at even steps if `span` is below ten."""
+    """Ticks at 1, 2 and 5 times the powers of ten, written without powers; at even steps if `span` is below five."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    even = MaxNLocator("auto", steps=[1, 2, 5, 10])  # from 1 to 1.5 there would be one
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if span >= 10.0 else even)
+    # From 1 to 1.5 there would be one; even steps of a wide span would crowd at its end.
+    even = MaxNLocator("auto", steps=[1, 2, 5, 10])
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if span >= 5.0 else even)
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 

@@ -1,5 +1,6 @@
 """Slices and contours of the posterior."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,19 @@ def test_a_slice_through_another_point_has_no_star_and_fades_what_is_off_it(
         width = mixed.noise_std**2 + std[1] ** 2 + (0.02 * extent) ** 2
         near *= np.exp(-0.5 * (mean[0] - mean[1]) ** 2 / width)
         assert alpha == pytest.approx(max(near, 0.15), abs=1e-7)  # the kernel's distances are good to 1e-8 at zero
+
+
+def test_labels_of_a_logarithmic_parameter_with_a_small_span_do_not_touch() -> None:
+    space = {"x": bo.Int(500, 4000, log=True)}
+    ax = plots.posterior_slice(bo.minimize(lambda p: p["x"], space, 12, seed=0), "x")
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.set_size_inches(4.8, 4.0)
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+    shown = [box for box in boxes if ax.bbox.x0 - 1 <= 0.5 * (box.x0 + box.x1) <= ax.bbox.x1 + 1]
+    assert len(shown) >= 2
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(shown))
 
 
 def test_a_short_logarithmic_axis_has_more_than_one_tick() -> None:
