@@ -265,8 +265,8 @@ OPTIMIZER = (
     Fault(
         "the point that ended the run is queued",
         "optimizer/minimizing.py",
-        "if trial is not told or interrupted]",
-        "if True]",
+        "interrupted = not isinstance(sys.exception(), Exception)",
+        "interrupted = True",
         ("optimizer/test_minimizing_ends.py",),
     ),
     Fault(
