@@ -97,6 +97,27 @@ CHOICES = (
         ("search/test_choosing.py",),
     ),
     Fault(
+        "a trial that fails leaves the points of an anchor",
+        "search/quantities/crowd.py",
+        "if self.failed is None else",
+        "if True else",
+        ("search/quantities/test_crowd.py",),
+    ),
+    Fault(
+        "trials that failed before an anchor stay pending",
+        "search/quantities/quantity.py",
+        "rows.failed.since(self._crowd.n)",
+        "rows.failed.since(mark)",
+        ("search/quantities/test_crowd.py",),
+    ),
+    Fault(
+        "a failure counts as one before the value that it followed",
+        "search/trials/history.py",
+        "n = tuple(bisect.bisect_left(column.rows, row) for row in rows)",
+        "n = tuple(bisect.bisect_left(column.rows, row) - 1 for row in rows)",
+        ("search/trials/test_history.py",),
+    ),
+    Fault(
         "points near the maximiser are left out between blocks",
         "search/candidates/box.py",
         "            size = min(2 * size, BLOCK)\n",

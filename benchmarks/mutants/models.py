@@ -107,9 +107,9 @@ MODELS = (
     ),
     Fault(
         "a mark of failures ends a row late",
-        "search/trials/history.py",
-        "self._failures[enough - 1] + 1 if",
-        "self._failures[enough - 1] + 2 if",
+        "search/quantities/marked_rows.py",
+        "failures[enough - 1] + 1 if",
+        "failures[enough - 1] + 2 if",
         HISTORY,
     ),
     Fault(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
+from bkbopt.search.quantities.marked_rows import Failures
 from bkbopt.surrogates.anchors import Anchor
 
 __all__ = ["BETWEEN_ANCHORS", "MANY", "Crowd"]
@@ -21,10 +22,20 @@ BETWEEN_ANCHORS = 64
 
 
 class Crowd:
-    """An anchor, with the rows learnt since: points, numbers of their trials, standardised values, weights."""
+    """An anchor, with the rows learnt since: points, numbers of their trials, standardised values, weights.
 
-    def __init__(self, anchor: Anchor) -> None:
-        self._anchor = anchor
+    Args:
+        anchor: the anchor.
+        n: its number of rows.
+
+    Attributes:
+        failed: the trials that failed since; None for none. They stay pending until the next anchor, so that the points
+            after them need not be counted anew.
+    """
+
+    def __init__(self, anchor: Anchor, n: int) -> None:
+        self._anchor, self.n = anchor, n
+        self.failed: Failures | None = None
         self._X: list[Tensor] = []
         self._numbers: list[int] = []
         self._v: list[float] = []
@@ -51,7 +62,8 @@ class Crowd:
         Points are counted in the order of their trials: a trial that is told keeps its place, a new one is the last.
         See `Surrogate.fantasy` for `beyond_budget`.
         """
-        order = np.argsort(np.array([*self._numbers, *numbers]), kind="stable")
+        more, others = ((), pending[:0]) if self.failed is None else (self.failed.numbers, self.failed.X)
+        order = np.argsort(np.array([*self._numbers, *more, *numbers]), kind="stable")
         rows = np.argsort(order, kind="stable")[: len(self._numbers)].tolist()
-        X = torch.cat([*self._X, pending])[torch.as_tensor(order)]
+        X = torch.cat([*self._X, others, pending])[torch.as_tensor(order)]
         return self._anchor.fantasy(X, rows, self._v, self._weight, beyond_budget=beyond_budget)

@@ -1,19 +1,40 @@
 """The data of a modelled quantity, and the marks: the numbers of rows at which hyper-parameters are fitted."""
 
+import bisect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-__all__ = ["GROWTH", "WAIT", "WAIT_OF_FAILING", "Rows", "last_mark", "next_mark"]
+__all__ = ["GROWTH", "WAIT", "WAIT_OF_FAILING", "Failures", "Rows", "last_mark", "last_mark_of_failing", "next_mark"]
 
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
 #: A fit waits for the values of one in so many running trials; that of the model of failing, most of whose values are
 #: the same, for all of them.
 WAIT, WAIT_OF_FAILING = 3, 1
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Some failed trials, in the order of their ends.
+
+    Attributes:
+        n: the numbers of rows that a quantity had when they ended, ascending, (f,).
+        numbers: their numbers, (f,).
+        X: encoded points, (f, d).
+    """
+
+    n: tuple[int, ...]
+    numbers: tuple[int, ...]
+    X: Tensor
+
+    def since(self, n: int) -> "Failures":
+        """Those that ended when there were `n` rows, or later."""
+        first = bisect.bisect_left(self.n, n)
+        return Failures(self.n[first:], self.numbers[first:], self.X[first:])
 
 
 @dataclass(frozen=True)
@@ -30,6 +51,7 @@ class Rows:
         mark: number of rows at which hyper-parameters are fitted.
         constant: columns in which all points of the search are the same, on which no model depends.
         later: numbers of the trials of the rows after the mark.
+        failed: the trials that failed after the mark; None where failures are rows.
     """
 
     X: Tensor
@@ -41,6 +63,7 @@ class Rows:
     mark: int
     constant: tuple[int, ...] = ()
     later: tuple[int, ...] = ()
+    failed: Failures | None = None
 
     @property
     def finite_limits(self) -> Tensor:
@@ -79,6 +102,29 @@ def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None)
     while (following := next_mark(mark, 0 if n_running is None else n_running(mark - 1))) <= n:
         mark = following
     return mark
+
+
+def last_mark_of_failing(failures: Sequence[int], n: int, n_running: Callable[[int], int]) -> int:
+    """The last mark of the model of failing, whose rows are all finished trials.
+
+    From mark to mark their number has grown as that of other rows does, or the number of failures has: the first
+    failures are the most informative.
+
+    Args:
+        failures: the rows of the failed trials, ascending; not empty.
+        n: number of rows.
+        n_running: maps a row to the number of trials that were running when it was finished.
+    """
+    mark = min(2, failures[0] + 1)
+    while True:
+        failed, running = bisect.bisect_left(failures, mark), n_running(mark - 1)
+        failing = math.ceil(running * failed / mark)  # so many of the running ones are expected to fail
+        enough = next_mark(failed, failing, WAIT_OF_FAILING)
+        by_failures = failures[enough - 1] + 1 if enough <= len(failures) else n + 1
+        following = min(next_mark(mark, running, WAIT_OF_FAILING), by_failures)
+        if following > n:
+            return mark
+        mark = following
 
 
 def next_mark(mark: int, n_running: int, wait: int = WAIT) -> int:

@@ -120,9 +120,11 @@ class Quantity:
             self._n = stop
             if is_passed:
                 anchor, is_passed = self.surrogate.anchor() if self.fitter.options.fit else None, False
-                self._crowd = None if anchor is None else Crowd(anchor)
+                self._crowd = None if anchor is None else Crowd(anchor, stop)
             elif self._crowd is not None:
                 self._crowd.learn(learnt[0], rows.later[at.start - mark : at.stop - mark], *learnt[1:])
+        if self._crowd is not None:
+            self._crowd.failed = None if rows.failed is None else rows.failed.since(self._crowd.n)
 
     def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""

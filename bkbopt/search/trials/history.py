@@ -24,7 +24,7 @@ from torch import Tensor
 
 from bkbopt._support.latest import Latest
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.quantities.marked_rows import WAIT_OF_FAILING, Rows, last_mark, next_mark
+from bkbopt.search.quantities.marked_rows import Failures, Rows, last_mark, last_mark_of_failing
 from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.presence import Presence
@@ -357,21 +357,9 @@ class History:
         return last_mark(len(column.y), first, lambda row: self._n_running[column.rows[row]])
 
     def failing(self) -> Rows:
-        """Rows of all finished trials, with the value 1 for failed trials and -1 for others.
-
-        From mark to mark their number has grown as that of other rows does, or the number of failures has: the first
-        failures are the most informative.
-        """
-        mark, n = min(2, self._failures[0] + 1), len(self.finished)
-        while True:
-            failed, running = bisect.bisect_left(self._failures, mark), self._n_running[mark - 1]
-            failing = math.ceil(running * failed / mark)  # so many of the running ones are expected to fail
-            enough = next_mark(failed, failing, WAIT_OF_FAILING)
-            by_failures = self._failures[enough - 1] + 1 if enough <= self.n_failed else n + 1
-            following = min(next_mark(mark, running, WAIT_OF_FAILING), by_failures)
-            if following > n:
-                return self._rows(self._failing, mark)
-            mark = following
+        """Rows of all finished trials, with the value 1 for failed trials and -1 for others."""
+        n = len(self.finished)
+        return self._rows(self._failing, last_mark_of_failing(self._failures, n, self._n_running.__getitem__))
 
     def n_failed_by(self, n: int) -> int:
         """Number of trials that failed before value number `n`, from 0 on; of all of them if there are fewer values."""
@@ -397,4 +385,10 @@ class History:
         if column.pruned:
             estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
         later = tuple(self.finished[row].number for row in column.rows[mark:])
-        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant, later)
+        failed = None if column is self._failing else self._failed_after(column, mark)
+        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant, later, failed)
+
+    def _failed_after(self, column: _Column, mark: int) -> Failures:
+        rows = self._failures[bisect.bisect_left(self._failures, column.rows[mark - 1]) if mark else 0 :]
+        n = tuple(bisect.bisect_left(column.rows, row) for row in rows)
+        return Failures(n, tuple(self.finished[row].number for row in rows), self.X[rows])

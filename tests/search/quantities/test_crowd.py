@@ -9,7 +9,7 @@ import torch
 import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, MANY
-from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.marked_rows import Failures, Rows
 from bkbopt.search.quantities.quantity import Quantity
 from tests.search.quantities.made import data, quantity, rows
 
@@ -63,6 +63,38 @@ def test_a_trial_that_is_told_changes_no_variance() -> None:
     mean, variance = beside(made, FIRST + 3, 80)(GRID)
     assert torch.equal(variance, before[1])
     assert not torch.equal(mean, before[0])
+
+
+def with_failures(n: int, failed: dict[int, int]) -> Rows:
+    """`after_fit(n)` with failed trials: their numbers, and the number of rows when each ended."""
+    numbers = tuple(failed)
+    return replace(after_fit(n), failed=Failures(tuple(failed.values()), numbers, X[list(numbers)]))
+
+
+def test_a_trial_that_fails_changes_nothing_until_the_next_anchor() -> None:
+    made = followed(FIRST + 3)
+    before = beside(made, FIRST + 3, 80)
+    made.follow(with_failures(FIRST + 3, {60: FIRST + 3}))
+    others = [*range(FIRST + 3, 60), *range(61, 80)]
+    assert_equal(made.model(X[others], others, beyond_budget=True), before)
+
+
+def test_trials_that_failed_before_an_anchor_are_not_counted() -> None:
+    stop = FIRST + BETWEEN_ANCHORS
+    made = quantity(bo.BKB())
+    made.follow(with_failures(stop, {5: FIRST, 6: stop - 1}))
+    assert_equal(beside(made, stop, stop + 50), beside(followed(stop), stop, stop + 50))
+
+
+@pytest.mark.parametrize("stop", [FIRST + 6, FIRST + BETWEEN_ANCHORS, FIRST + BETWEEN_ANCHORS + 5])
+def test_failures_that_come_one_by_one_and_together_give_the_same(stop: int) -> None:
+    failed = {150 + j: n for j, n in enumerate((FIRST, FIRST + 3, FIRST + 3, FIRST + BETWEEN_ANCHORS))}
+    warm, cold = followed(FIRST), quantity(bo.BKB())
+    for n in range(FIRST, stop + 1):
+        warm.follow(with_failures(n, {number: end for number, end in failed.items() if end <= n}))
+        beside(warm, n, n + MANY)
+    cold.follow(with_failures(stop, {number: end for number, end in failed.items() if end <= stop}))
+    assert_equal(beside(warm, stop, stop + 50), beside(cold, stop, stop + 50))
 
 
 def test_trials_count_in_the_order_of_their_numbers() -> None:

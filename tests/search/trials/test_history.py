@@ -74,6 +74,18 @@ def test_failed_trials_have_rows_of_failing_only() -> None:
     assert torch.equal(known.failures(), known.X[1:2])
 
 
+def test_rows_name_the_trials_that_failed_after_their_mark_and_when_they_did() -> None:
+    failed = (trial(30, FAIL, end=5.5), trial(20, FAIL), trial(22, FAIL), trial(23, FAIL))
+    known = history(*map(trial, range(20)), trial(21), *failed)
+    rows = known.objective(0, 20)
+    assert (rows.mark, len(rows.y)) == (20, 21)
+    assert rows.failed is not None
+    assert (rows.failed.n, rows.failed.numbers) == ((20, 21, 21), (20, 22, 23))
+    assert torch.equal(rows.failed.X, known.encode([trial(number).point for number in (20, 22, 23)]))
+    assert rows.failed.since(21).numbers == (22, 23)
+    assert known.failing().failed is None
+
+
 def test_a_point_that_gave_a_value_once_is_no_failure() -> None:
     again = Evaluation(9, FAIL, trial(1).point, SPACE, (9.0, 9))
     assert len(history(trial(0), trial(1), again).failures()) == 0
