@@ -79,20 +79,15 @@ def _plain(choice: object) -> object:
     return int(choice) if isinstance(choice, bool) or (isinstance(choice, float) and choice.is_integer()) else choice
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class _Indices(Categorical):
-    """The indices of choices, with the text of the choices."""
+    """The indices of choices, with the text of the choices: a study may have another parameter of any name."""
 
     text: str = field(default="", kw_only=True)
+    __hash__ = Categorical.__hash__
 
-    # The text is not in the parameter's name: a study may have another parameter of any name.
     def column_key(self, name: str) -> str:
         return f"{name} of {self.text} of {len(self.choices)}"
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and isinstance(other, _Indices) and self.text == other.text
-
-    __hash__ = Categorical.__hash__
 
 
 @functools.lru_cache(maxsize=256)
@@ -123,10 +118,9 @@ def _space(items: tuple[tuple[str, Parameter], ...]) -> Space:
 
 def internal_point(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
     """A trial's parameters by column key."""
+    once = ((name, distinct(distribution)) for name, distribution in distributions.items() if name in params)
     return {
-        key_of(name, distribution): float(distinct(distribution).to_internal_repr(params[name]))
-        for name, distribution in distributions.items()
-        if name in params
+        key_of(name, distribution): float(distribution.to_internal_repr(params[name])) for name, distribution in once
     }
 
 
