@@ -104,6 +104,13 @@ CHOICES = (
         ("search/quantities/test_crowd.py",),
     ),
     Fault(
+        "models follow from an anchor beside any many running trials",
+        "search/designer.py",
+        "n != number and (e.n_values is None or e.n_values < last)",
+        "n != number",
+        ("search/quantities/test_crowd.py",),
+    ),
+    Fault(
         "trials that failed before an anchor stay pending",
         "search/quantities/quantity.py",
         "rows.failed.since(self._crowd.n)",

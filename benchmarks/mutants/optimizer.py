@@ -319,6 +319,13 @@ OPTIMIZER = (
         ("optimizer/test_spaces_by_ask_and_tell.py",),
     ),
     Fault(
+        "what an ask of the log knew is forgotten",
+        "optimizer/trials.py",
+        "return None if self.diagnostics is None else self.diagnostics.n_values",
+        "return None",
+        ("optimizer/test_optimizer_search.py",),
+    ),
+    Fault(
         "threads do not wait for each other",
         "optimizer/locking.py",
         "        with self._lock:\n            is_within",

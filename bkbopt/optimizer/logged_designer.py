@@ -258,12 +258,12 @@ class LoggedDesigner:
         return self.spaces.complete(entry.point or {}, entry.space)[0]
 
     def _evaluation(self, entry: Entry) -> Evaluation:
-        t, space = entry.trial, self.spaces[entry.space]
+        t, space, n_then = entry.trial, self.spaces[entry.space], entry.n_values
         point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point or {}, entry.space)  # left out
         order = (float(-1 if entry.place is None else entry.place), t.id)
         known = space if isinstance(space, Space) else None
         row = self.conversion.name(t) if point else None
-        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row)
+        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row, n_then)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

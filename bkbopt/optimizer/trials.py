@@ -153,6 +153,11 @@ class Entry:
         """Whether the trial failed for a reason that is not its point, from which the search learns nothing."""
         return self.trial.state == FAIL and self.seen_at is not None and self.seen_at == self.trial.told_at
 
+    @property
+    def n_values(self) -> int | None:
+        """Number of values when the trial was suggested; None if it was not."""
+        return None if self.diagnostics is None else self.diagnostics.n_values
+
     def replaced(self, outcome: Outcome) -> "Entry":
         """The same finished trial with another outcome, at its place and time."""
         assert self.place is not None

@@ -33,6 +33,7 @@ from bkbopt.search.completion import completed
 from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
+from bkbopt.search.quantities.crowd import MANY
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
 from bkbopt.search.startup import first_fit, startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion, one_of_each_row
@@ -158,7 +159,9 @@ class Designer:
         number = self.next_number if number is None else number
         points = {n: e.point for n, e in self.history.running.items()} | dict(running or {})
         numbers = tuple(sorted(n for n in points if n != number))
-        return Request(number, space, fixed or {}, tuple(points[n] for n in numbers), numbers, entropy)
+        known, last = self.history.running, self.history.n_complete
+        n_older = sum(n != number and (e.n_values is None or e.n_values < last) for n, e in known.items())
+        return Request(number, space, fixed or {}, tuple(points[n] for n in numbers), numbers, entropy, n_older)
 
     def _useful(self, request: Request) -> Iterator[Suggestion]:
         pending = list(request.running)
@@ -352,7 +355,8 @@ class Designer:
             is_costly=lambda: is_exploring_costly(request.number, models, n_arms),
         )
         sure = SURE if len(pending) < LARGE_BATCH else 0.5
-        posteriors = models.posteriors(pending, n_arms, request.numbers, width=width, sure=sure)
+        numbers = request.numbers if request.n_older >= MANY else ()
+        posteriors = models.posteriors(pending, n_arms, numbers, width=width, sure=sure)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.

@@ -62,6 +62,19 @@ def test_pending_points_leave_the_results_alone() -> None:
     assert after[2].bound == pytest.approx(before[2].bound, rel=0.1)
 
 
+def test_a_log_says_how_many_values_each_running_trial_was_suggested_with(tmp_path: Path) -> None:
+    """Suggestions depend on it; see `search.quantities.crowd`."""
+    one = optimizer()
+    run(one, 6)
+    one.ask(2)
+    run(one, 3)
+    one.tell({"x": 0.5, "y": 0.5}, 1.0)
+    one.ask()
+    one.save(tmp_path / "log")
+    known = bo.Optimizer.load(tmp_path / "log")._core.update().history.running
+    assert [evaluation.n_values for evaluation in known.values()] == [6, 6, 10]
+
+
 def test_useful_workers_grow_and_stay_within_the_limit() -> None:
     opt = optimizer(n_startup_trials=8)
     assert opt.useful_workers() == 8

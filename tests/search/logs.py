@@ -196,7 +196,14 @@ def arrivals(log: Sequence[Evaluation], rng: np.random.Generator, late: bool) ->
         if evaluation.state == RUNNING:
             pieces[rng.integers(len(pieces))].append(evaluation)
         elif rng.random() < 0.4:
-            early = Evaluation(evaluation.number, RUNNING, evaluation.point, evaluation.space, (0.0, evaluation.number))
+            early = Evaluation(
+                evaluation.number,
+                RUNNING,
+                evaluation.point,
+                evaluation.space,
+                (0.0, evaluation.number),
+                n_values=int(rng.integers(len(log))) if rng.random() < 0.7 else None,
+            )
             at = next(i for i, piece in enumerate(pieces) if evaluation in piece)
             pieces[rng.integers(at + 1)].insert(0, early)
     yield from pieces

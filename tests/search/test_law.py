@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search import choosing
+from bkbopt.search import designer as designers
 from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.criteria.acquisition import UCB
 from bkbopt.search.criteria.criterion import rule_of
@@ -114,7 +115,7 @@ def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pyt
 @pytest.mark.parametrize("name", slow_but(["floats", "arms"], PROBLEMS))
 def test_the_law_holds_where_models_follow_from_anchors(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "LARGE_BATCH", 2)
-    monkeypatch.setattr(quantity, "MANY", 2)
+    monkeypatch.setattr(designers, "MANY", 2)
     monkeypatch.setattr(quantity, "BETWEEN_ANCHORS", 3)
     case = Case(name, constraints=("heat",) if seed % 3 == 2 else (), known_noise=seed % 2 == 1)
     follow(case, 18 + 6 * seed, seed, late=True)
@@ -130,7 +131,7 @@ def test_a_batch_is_the_same_in_one_call_and_in_several_and_from_a_cold_designer
     parts: list[Evaluation] = []
     while len(parts) < batch:
         for suggestion in warm.suggest(count, number=20 + len(parts)):
-            parts.append(Evaluation(suggestion.number, RUNNING, suggestion.point, space))
+            parts.append(Evaluation(suggestion.number, RUNNING, suggestion.point, space, n_values=20))
         warm.update(parts)
     assert [e.point for e in parts] == whole
     cold.update([*trials, *parts[:-1]])

@@ -15,7 +15,8 @@ from bkbopt.surrogates.anchors import Anchor
 
 __all__ = ["BETWEEN_ANCHORS", "MANY", "Crowd"]
 
-#: Number of running trials from which on fantasies follow from an anchor.
+#: Number of running trials that were suggested before the last value came, from which on fantasies follow from an
+#: anchor. A batch that is suggested at once needs none, and the first fantasy of an anchor may cost a scan of a pool.
 MANY = 32
 #: Number of rows between two anchors.
 BETWEEN_ANCHORS = 64

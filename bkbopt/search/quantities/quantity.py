@@ -27,7 +27,7 @@ from bkbopt._support.latest import Latest
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
-from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, MANY, Crowd
+from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, Crowd
 from bkbopt.search.quantities.fitting import CPU, NOISELESS, Fitter
 from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
@@ -184,12 +184,12 @@ class Quantity:
     def model(self, pending: Tensor, numbers: Sequence[int] = (), *, beyond_budget: bool = False) -> Model:
         """The posterior with `pending (p, d)` counted as if evaluated at their means; see `Surrogate.fantasy`.
 
-        From `MANY` points on it follows from the last anchor if the `numbers (p,)` of their trials are given, and in a
-        pool (where nothing is beyond the budget) only if `Crowd.keeps_bounds`.
+        It follows from the last anchor if the `numbers (p,)` of their trials are given, and in a pool (where nothing is
+        beyond the budget) only if `Crowd.keeps_bounds`.
         """
         if not len(pending):
             return self.surrogate.model
-        crowd = self._crowd if len(numbers) == len(pending) >= MANY else None
+        crowd = self._crowd if numbers else None
         if crowd is not None and (beyond_budget or crowd.keeps_bounds):
             return crowd.fantasy(pending, numbers, beyond_budget=beyond_budget)
         return self.surrogate.fantasy(pending, beyond_budget=beyond_budget)

@@ -43,6 +43,7 @@ class Evaluation:
         constraints: values of constraints by name; a point is feasible if all are <= 0.
         added: the ranges of values that the point got from later spaces.
         row: the name of its row of the pool; None where rows have no names.
+        n_values: number of values when it was suggested; None if unknown.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Evaluation:
     constraints: Mapping[str, float] = field(default_factory=dict)
     added: tuple[Space, ...] = ()
     row: Hashable | None = None
+    n_values: int | None = None
 
     @property
     def spaces(self) -> tuple[Space, ...]:
@@ -120,6 +122,7 @@ class Request:
         running: points of the running trials.
         numbers: their numbers.
         entropy: seed of the random numbers, and number of the attempt at the same trial.
+        n_older: number of the running trials that were suggested before the last value came, or may have been.
     """
 
     number: int
@@ -128,6 +131,7 @@ class Request:
     running: tuple[Point, ...]
     numbers: tuple[int, ...]
     entropy: tuple[int, int]
+    n_older: int = 0
 
     @property
     def attempt(self) -> int:

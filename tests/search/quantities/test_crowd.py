@@ -1,5 +1,6 @@
 """Models of a quantity beside many running trials: they follow from an anchor, and a new process finds the same."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +9,13 @@ import torch
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
+from bkbopt.search.designer import Designer
+from bkbopt.search.options import Options
 from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, MANY
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.quantities.marked_rows import Failures, Rows
 from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.trials.evaluations import Evaluation, Problem
 from tests.search.quantities.made import data, quantity, rows
 
 FIRST = 20
@@ -112,10 +117,27 @@ def test_values_belong_to_their_points_in_whatever_order_trials_are_told() -> No
     np.testing.assert_allclose(found(X[FIRST:n])[0], latest(X[FIRST:n])[0], atol=0.02)
 
 
-def test_few_running_trials_are_counted_in_the_latest_posterior() -> None:
-    made, n = followed(FIRST + 5), FIRST + 5
-    few = beside(made, n, n + MANY - 1)
-    assert_equal(few, made.model(X[n : n + MANY - 1], beyond_budget=True))
+@pytest.mark.parametrize(("n_older", "is_anchored"), [(0, False), (MANY - 1, False), (MANY, True)])
+def test_models_follow_from_an_anchor_beside_many_trials_that_are_older_than_the_last_value(
+    n_older: int, is_anchored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not beside a batch, all of which was suggested after the last value, in one call or in several."""
+    space, n = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)}), FIRST + 5
+    points = space.internal(space.decode(space.sample(n + 50, np.random.default_rng(0))))
+    made = Designer(Problem(space=space), Options(ModelOptions(bo.BKB())), seed=0)
+    made.update(Evaluation(i, "COMPLETE", points[i], space, (i, i), (float(Y[i]),)) for i in range(n))
+    for i in range(n, n + 50):
+        made.update([Evaluation(i, "RUNNING", points[i], space, n_values=n - 1 if i < n + n_older else n)])
+    given: list[int] = []
+    model = Quantity.model
+
+    def spied(self: Quantity, pending: torch.Tensor, numbers: Sequence[int] = (), **more: bool) -> Model:
+        given.extend(numbers)
+        return model(self, pending, numbers, **more)
+
+    monkeypatch.setattr(Quantity, "model", spied)
+    made.suggest()
+    assert given == (list(range(n, n + 50)) if is_anchored else [])
 
 
 def test_in_a_pool_precise_values_are_counted_as_such() -> None:
