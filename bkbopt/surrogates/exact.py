@@ -56,8 +56,10 @@ class ExactGP(SurrogateBase[Model]):
         self, kernel: object = None, noise: float | None = None, *, device: torch.device | str | None = None
     ) -> None:
         super().__init__(kernel, noise, 0, device)
-        self._G = torch.zeros(0, 0, dtype=torch.float64, device=self.device)
-        self._steps = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._G, self._steps = torch.zeros(0, 0, dtype=torch.float64, device=self.device), 0
 
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
         # O(u^2) a point, or one factorisation for many.
@@ -91,6 +93,8 @@ class ExactGP(SurrogateBase[Model]):
     def _relearn(self) -> None:
         if len(self.observations):
             self._refactor()
+        else:
+            self._forget()
 
     def _posterior(self) -> Model:
         obs = self.observations

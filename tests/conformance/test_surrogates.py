@@ -116,6 +116,19 @@ def test_rebuild_takes_other_data_and_hyperparameters(factory: Factory) -> None:
     healthy(gp)
 
 
+def test_rebuild_without_data_forgets_all_that_was_learnt(factory: Factory) -> None:
+    gp, kernel = told(factory), matern52(2, 0.3)
+    gp.rebuild(Observations(2), kernel, 0.2)
+    assert gp.effective_dimension() == gp.leverage_sum() == 0.0
+    with pytest.raises(NotReadyError):
+        _ = gp.model
+    fresh = factory(kernel, 0.2)
+    for one in (gp, fresh):
+        one.observe([[0.5, 0.5]], [1.0])
+    # One point is its own dictionary; the learners' and the dictionaries' random numbers have been used, not forgotten.
+    np.testing.assert_allclose(gp.fitted(), fresh.fitted(), rtol=1e-12)
+
+
 def test_options_make_the_same_surrogate_again(factory: Factory) -> None:
     gp = factory(KERNEL, NOISE)
     options = gp.options()
