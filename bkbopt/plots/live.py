@@ -1,8 +1,9 @@
 """A picture of a run in progress, updated in place in a notebook."""
 
+import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from bkbopt.plots.front import pareto
 from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.readings import values_of
 from bkbopt.plots.runs import convergence
-from bkbopt.plots.style import new_figure
+from bkbopt.plots.style import names_of_values, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,10 +45,14 @@ class LivePlot:
         draw: a function from an optimizer with at least one value to a matplotlib figure or its Axes, such as
             `plots.overview`.
         show: called with each picture instead of showing it: `lambda figure: figure.savefig("run.png")`.
+        value_names: label of the value, with its unit; for several objectives a list with one for each. A function
+            `draw` names its values itself.
 
     Raises:
-        ArgumentError: outside of a notebook and without `show`, or `every` is negative.
-        ArgumentTypeError: `draw` or `show` is no callable, or what `draw` returns is neither figure nor Axes.
+        ArgumentError: outside of a notebook and without `show`, `every` is negative, or names beside `draw`; at the
+            first picture, not one name for each objective.
+        ArgumentTypeError: `draw` or `show` is no callable, what `draw` returns is neither figure nor Axes, or
+            `value_names` is no text and no list of texts.
         MissingPackageError: matplotlib is not installed.
 
     Example:
@@ -66,13 +71,21 @@ class LivePlot:
         every: float = 1.0,
         draw: "Callable[[Optimizer], Figure | Axes] | None" = None,
         show: "Callable[[Figure], object] | None" = None,
+        value_names: str | Sequence[str] = "value",
     ) -> None:
         self.every = check_number("every", every, 0.0, "a number of seconds >= 0")
         for name, given in (("draw", draw), ("show", show)):
             if given is not None and not callable(given):
                 raise ArgumentTypeError(f"{name}: expected a callable or None, got {type(given).__name__}.")
+        # Their number is known at the first picture.
+        names_of_values(value_names, len(value_names) if isinstance(value_names, Sequence) else 1)
+        if draw is not None and value_names != "value":
+            raise ArgumentError(
+                f"value_names: expected none beside draw, which names values itself, got {value_names!r}; name them in "
+                "the function."
+            )
         new_figure(1.0, 1.0)  # raises now if matplotlib is missing
-        self._draw = _picture if draw is None else draw
+        self._draw = functools.partial(_picture, value_names=value_names) if draw is None else draw
         self._show = _InPlace() if show is None else show
         self._next = -np.inf
         self._drawn = (0, 0)
@@ -133,16 +146,17 @@ class _InPlace:
             self._handle.update(figure)
 
 
-def _picture(opt: Optimizer) -> "Figure":
+def _picture(opt: Optimizer, value_names: str | Sequence[str]) -> "Figure":
     """The picture for this number of objectives."""
     k = len(opt.directions)
+    names = names_of_values(value_names, k)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:
-        draw_progress(opt, figure.add_subplot(), recommended=False)
+        draw_progress(opt, figure.add_subplot(), recommended=False, value_name=names[0])
     elif k == 2:
-        pareto(opt, figure.add_subplot())
+        pareto(opt, figure.add_subplot(), value_names=names)
     else:
         axes = figure.subplots(1, k)
         for j, direction in enumerate(opt.directions):
-            convergence(values_of(opt, j), axes[j], direction=direction, value_name=f"value {j}")
+            convergence(values_of(opt, j), axes[j], direction=direction, value_name=names[j])
     return figure

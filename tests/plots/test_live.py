@@ -99,6 +99,37 @@ def test_the_picture_fits_to_the_objectives(k: int, label: str, n_axes: int) -> 
     assert (axes[0].get_xlabel(), len(axes)) == (label, n_axes)
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ("loss", ["loss"]),
+        (["loss"], ["loss"]),
+        (["cost", "yield"], ["cost (minimize)", "yield (maximize)"]),
+        ("loss", [f"best loss {j} so far" for j in range(3)]),
+        (["cost", "yield", "time"], [f"best {name} so far" for name in ("cost", "yield", "time")]),
+    ],
+)
+def test_values_have_the_names_given(names: str | list[str], shown: list[str]) -> None:
+    k, pictures = len(shown), list[Figure]()
+    opt = bo.Optimizer(SPACE, directions=["minimize", "maximize", "minimize"][:k], seed=0)
+    told = opt.tell([{"x": 0.2}, {"x": 0.7}], [[1.0, 2.0, 3.0][:k], [2.0, 3.0, 1.0][:k]])
+    assert isinstance(told, list)
+    plots.LivePlot(show=pictures.append, value_names=names)(opt, told[0])
+    axes = pictures[0].axes
+    labels = [axes[0].get_xlabel(), axes[0].get_ylabel()] if k == 2 else [ax.get_ylabel() for ax in axes]
+    assert labels == shown
+
+
+def test_names_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(errors.ArgumentTypeError, match="value_names: expected a text, or a list of texts, got 3"):
+        plots.LivePlot(show=print, value_names=3)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match=r"value_names: expected none beside draw.*got 'loss'"):
+        plots.LivePlot(show=print, draw=blank, value_names="loss")
+    live = plots.LivePlot(show=print, value_names=["loss", "time"])
+    with pytest.raises(errors.ArgumentError, match="value_names: expected 1, one for each objective"):
+        bo.minimize(lambda p: p["x"], SPACE, 3, callbacks=live, seed=0)
+
+
 def test_a_function_that_returns_axes_shows_their_figure() -> None:
     shown: list[Figure] = []
     live = plots.LivePlot(draw=plots.convergence, show=shown.append)
