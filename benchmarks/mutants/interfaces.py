@@ -102,6 +102,13 @@ SHELL = (
         COMMANDS,
     ),
     Fault(
+        "Python flushes into a closed pipe at exit",
+        "adapters/shell/commands.py",
+        "        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())\n",
+        "",
+        COMMANDS,
+    ),
+    Fault(
         "a negative number is an option",
         "adapters/shell/commands.py",
         'return f" {argument}" if argument.startswith("-") else argument',

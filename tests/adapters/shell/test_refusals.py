@@ -236,7 +236,11 @@ def test_ctrl_c_ends_a_wait(state: str, capsys: pytest.CaptureFixture[str], monk
     assert Path(state).read_bytes() == before
 
 
-def test_a_reader_that_goes_away_ends_a_command_quietly(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reader_that_goes_away_ends_a_command_quietly(
+    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without a buffer, as containers have it, Python has nothing to flush at exit, and no error to report.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     call(capsys, "ask", state, "-n", 3)
     told = process("tell", state, "1", "0.5")  # starts much faster than an ask
     assert told.stdout is not None
