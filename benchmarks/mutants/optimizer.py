@@ -326,6 +326,13 @@ OPTIMIZER = (
         ("optimizer/test_optimizer_search.py",),
     ),
     Fault(
+        "a theorem's certificate is a tenth of its width",
+        "optimizer/predictions.py",
+        "return RegretCertificate(confidence_gap, params_of(whole",
+        "return RegretCertificate(0.1 * confidence_gap, params_of(whole",
+        ("optimizer/test_optimizer_search.py",),
+    ),
+    Fault(
         "threads do not wait for each other",
         "optimizer/locking.py",
         "        with self._lock:\n            is_within",
