@@ -50,6 +50,13 @@ LEARNERS = (
         BASE,
     ),
     Fault(
+        "a stream predicts the label of its first row",
+        "learners/classes.py",
+        "        predicted[:start] = labels[0]\n",
+        "",
+        ("learners/test_several.py",),
+    ),
+    Fault(
         "the sign of margins is lost on the way out",
         "learners/classes.py",
         "return 1.0 if not len(self.order) or self.order[0] == 0 else -1.0",

@@ -193,7 +193,7 @@ class OnlineLearner(LearnerCore):
     def predict_one(self, x: object) -> Any:
         """The label or the number predicted for one row; the errors are those of `predict` and `learn_one`."""
         raw = self._predicted(x, one=True)
-        return self._classes.predicted(raw)[0] if self._classifies else float(raw[0])
+        return self._classes.predicted(raw).tolist()[0] if self._classifies else float(raw[0])
 
     def predict_proba_one(self, x: object) -> dict[Any, float]:
         """The probability of each label for one row, as `predict_proba` has them."""
@@ -211,20 +211,20 @@ class OnlineLearner(LearnerCore):
             y: numbers, or labels.
             classes: see `partial_fit`.
             decision: for classification, return margins and not labels, as `decision_function` does. A margin of zero,
-                as before the first row, is undecided; as a label it is `classes_[0]`.
+                as before the first row, is undecided, as are margins of minus infinity alone, which more than two
+                classes have there; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
         known = self._classes
         raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
         if not self._classifies:
             return raw
-        if decision:
-            return self._decisions(raw)
-        predicted = self._classes.predicted(raw)
+        out = self._decisions(raw) if decision else self._classes.predicted(raw)
         announced_pair = classes is not None and not len(known.labels) and len(self._classes.labels) == 2
-        if announced_pair or len(known.order) >= 2:
-            return predicted
-        return known.before_second(predicted, as_labels(y, len(predicted)))
+        if announced_pair or len(known.order) >= 2 or (decision and out.ndim == 1):
+            return out
+        correct = known.unseen_margins if decision else known.before_second
+        return correct(out, as_labels(y, len(out)), self._classes.labels)
 
     # -- other forms --------------------------------------------------------------------------------------------------
 

@@ -82,16 +82,33 @@ class Classes:
         out[:, self.order[: raw.shape[1]]] = raw
         return out
 
-    def before_second(self, predicted: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def before_second(
+        self, predicted: npt.NDArray[Any], y: npt.NDArray[Any], labels: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
         """The labels `predicted (n,)` of a stream with labels `y (n,)`, the only known one before there was a second.
 
-        These classes, one at most, are those before the stream.
+        These classes, one at most, are those before the stream, `labels (K,)` those after it. Before the first row of
+        all the first of these is predicted.
         """
+        only, end = self._until_second(y)
+        start = 1 - len(self.order)
+        predicted[:start] = labels[0]
+        predicted[start:end] = only
+        return predicted
+
+    def unseen_margins(self, F: Array, y: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Array:
+        """The margins `F (n, K)` of such a stream, minus infinity for the first two classes until a row was learnt."""
+        only, end = self._until_second(y)
+        if y[end - 1] != only:
+            F[:end, labels == y[end - 1]] = -np.inf
+        F[: 1 - len(self.order)] = -np.inf
+        return F
+
+    def _until_second(self, y: npt.NDArray[Any]) -> tuple[object, int]:
+        """The first label of all, and the number of rows of `y (n,)` up to the first of another label, included."""
         only = self.labels[self.order[0]] if len(self.order) else y[0]
         others = np.flatnonzero(y != only)
-        # Nothing was known before the first row of all.
-        predicted[1 - len(self.order) : others[0] + 1 if len(others) else len(y)] = only
-        return predicted
+        return only, int(others[0]) + 1 if len(others) else len(y)
 
     def predicted(self, raw: Array) -> npt.NDArray[Any]:
         """Labels `(n,)`; a margin of zero between two labels gives the first of them."""

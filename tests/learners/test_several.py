@@ -1,5 +1,6 @@
 """Several classes, one against the rest, and probabilities."""
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,37 @@ def test_progressive_margins_of_a_class_are_there_after_its_first_row() -> None:
         start = int(np.argmax(label == THREE))
         assert np.isfinite(F[start + 1 :, k]).all()
     assert np.isneginf(F).any()
+
+
+@pytest.mark.parametrize("known", [0, 1])
+@pytest.mark.parametrize("announced", [None, ["a", "b", "c", "d"]])
+def test_before_the_second_class_a_stream_knows_what_rows_one_by_one_do(
+    known: int, announced: list[str] | None
+) -> None:
+    rows, y = X[:8], np.array(list("ccbcabca"))
+    whole, single = KOGD(), KOGD()
+    for model in (whole, single):
+        for k in range(known):
+            model.partial_fit(rows[k : k + 1], y[k : k + 1], announced)
+    F = copy.deepcopy(whole).progressive(rows[known:], y[known:], classes=announced, decision=True)
+    predicted = whole.progressive(rows[known:], y[known:], classes=announced)
+    if not known:
+        assert np.isneginf(F[0]).all()
+        assert predicted[0] == whole.classes_[0] == "a"  # undecided, and not the label to come
+    for t in range(known, 8):
+        learnt = np.isin(whole.classes_, y[:t])
+        np.testing.assert_array_equal(np.isfinite(F[t - known]), learnt)
+        if t > 0:
+            assert predicted[t - known] == single.predict_one(rows[t])
+        single.partial_fit(rows[t : t + 1], y[t : t + 1], announced)
+
+
+def test_the_label_of_one_row_is_of_pythons_own_types() -> None:
+    for labels, kind in ((["no", "yes"], str), ([3, 7], int), ([False, True], bool)):
+        model = KOGD().partial_fit(X, np.array(labels)[(X[:, 0] > 0.0).astype(int)])
+        label = model.predict_one(X[0])
+        assert type(label) is kind  # as the keys of predict_proba_one are; json takes no other
+        assert label in model.predict_proba_one(X[0])
 
 
 @pytest.mark.parametrize("make", [FOGD, KOGD, ProsNKONS])
