@@ -14,7 +14,7 @@ DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test test-all faults mutants example notebooks bench clean
+.PHONY: help env check docs test test-all oldest faults mutants example notebooks bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,14 @@ test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benc
 	$(MAKE) -j $(JOBS) check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
 
+# What the tests need beside the package is not pinned. One test counts how often log1p of this NumPy rounds otherwise.
+oldest: ## the fast tests of the package with the oldest versions it allows, in .venv-oldest
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt \
+	  -e ".[botorch,examples,gest,gpytorch,parquet,river]" hatchling hypothesis pytest pytest-xdist scikit-optimize
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n $(JOBS) --dist loadgroup $(addprefix --ignore tests/,benchmarks \
+	  docs examples faults notebooks) --deselect tests/spaces/test_space.py::test_codes_of_decoded_floats_hardly_ever_move $(ARGS)
+
 faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.fault_table $(ARGS)
 
@@ -67,5 +75,5 @@ bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and all caches
-	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-oldest .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

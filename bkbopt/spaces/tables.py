@@ -148,8 +148,8 @@ def ids_of(arms: Any, id_column: str) -> Any:
     missing = ids.isna()
     if missing.any():
         raise ArgumentError(f"id_column: expected a name for each row, got none in row {int(missing.argmax())}.")
-    if not ids.is_unique:
-        twice = as_python(ids[ids.duplicated()].iloc[0])
+    if (again := ids.duplicated()).any():  # `is_unique` of older versions of pandas is wrong about lone surrogates
+        twice = as_python(ids[again].iloc[0])
         raise ArgumentError(f"id_column: expected distinct names in {id_column!r}, got {twice!r} twice.")
     return ids
 
