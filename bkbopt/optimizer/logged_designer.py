@@ -313,7 +313,7 @@ class LoggedDesigner:
             suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
         else:
             suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
-        used = (e.trial.index for e in (*self.log.entries, *queued) if self.is_present(e))
+        used = (e.trial.index for part in (self.log.entries, queued) for e in part if self.is_present(e))
         earlier = (e.trial for e in self.log.entries if not self.is_present(e))
         rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
         seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
