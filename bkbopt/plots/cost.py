@@ -17,6 +17,8 @@ __all__ = ["ask_time", "complexity"]
 #: A running median is that of this part of all asks on either side, of `FEWEST` at least.
 PART = 20
 FEWEST = 4
+#: Number of asks from which on its line has fewer vertices than there are asks; a picture has fewer columns of pixels.
+VERTICES = 1_000
 
 
 def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
@@ -102,13 +104,14 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
 
 
 def _running_median(t: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct t `(n,)`, and the medians `(n,)` of the times around each; those of one t count as one."""
+    """Distinct t `(n,)`, at most twice `VERTICES`, and medians `(n,)` around them; times of one t count as one."""
     at, counts = np.unique(t, return_counts=True)
-    of_each = np.split(ms[np.argsort(t, kind="stable")], np.cumsum(counts)[:-1])
-    each = np.array([*map(np.median, of_each)])
-    half = max(len(at) // PART, FEWEST)
+    each = ms[np.argsort(t, kind="stable")]
+    if counts.max() > 1:
+        each = np.array([*map(np.median, np.split(each, np.cumsum(counts)[:-1]))])
+    half, shown = max(len(at) // PART, FEWEST), range(0, len(at), max(len(at) // VERTICES, 1))
     # At the ends of those on one side: as many on either side would leave the first and the last ask by themselves.
-    return at, np.array([np.median(each[max(i - half, 0) : i + half + 1]) for i in range(len(at))])
+    return at[shown], np.array([np.median(each[max(i - half, 0) : i + half + 1]) for i in shown])
 
 
 def _as_seconds(times: Any) -> np.ndarray:

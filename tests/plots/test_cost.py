@@ -77,6 +77,16 @@ def test_the_line_of_ask_times_is_the_median_of_neighbouring_batches() -> None:
     assert line.get_ydata() == pytest.approx([1e3 * np.median(some) for some in around])
 
 
+def test_the_line_of_very_many_ask_times_has_some_of_the_medians() -> None:
+    seconds = np.random.default_rng(0).uniform(0.01, 0.1, 5_000)
+    line = plots.ask_time(list(seconds)).get_lines()[1]
+    shown = range(0, 5_000, 5)
+    np.testing.assert_array_equal(line.get_xdata(), [i + 1 for i in shown])
+    half = 5_000 // 20
+    around = [seconds[max(i - half, 0) : i + half + 1] for i in shown]
+    assert line.get_ydata() == pytest.approx([1e3 * np.median(some) for some in around])
+
+
 def test_the_line_of_ask_times_does_not_follow_single_fits() -> None:
     seconds = np.where(np.arange(200) % 5 == 0, 1.0, 0.01) * np.random.default_rng(0).uniform(0.9, 1.1, 200)
     for ask in (0, 199):
