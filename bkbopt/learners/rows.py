@@ -112,7 +112,7 @@ def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
 
 def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
     """One row, an array `(d,)`, a dict or a row of a data frame, as `(1, d)`; the errors are those of `as_rows`."""
-    given = names_of(x)
+    given, features = names_of(x), x
     if isinstance(x, Mapping):
         if given is None:
             raise ArgumentTypeError(f"x: expected a dict from names of features to numbers, got {x!r}.")
@@ -124,7 +124,7 @@ def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
     elif given is not None and names is not None:
         _check_names(given, names)
         x = x[list(names)]
-    A = _as_float(x)
+    A = _as_float(x, features)
     if A.ndim != 1:
         raise ArgumentError(f"x: expected one row of shape (d,), got shape {A.shape}; use partial_fit for many rows.")
     return as_rows(A[None], None, d, owner)
@@ -262,7 +262,8 @@ def _from_tensor(values: Any) -> Any:
     return (values.double() if values.is_floating_point() else values).numpy()
 
 
-def _as_float(X: Any) -> Array:
+def _as_float(X: Any, features: Any = None) -> Array:
+    """`X` as float64; `features` is what it was made of, for messages."""
     X = _from_tensor(X)
     if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
         raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
@@ -281,13 +282,16 @@ def _as_float(X: Any) -> Array:
     except TypeError as error:
         raise ArgumentTypeError(f"X: expected real numbers; {error}.") from error
     except ValueError as error:
-        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}{_of_text(X)}.") from error
+        where = _of_text(X if features is None else features)
+        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}{where}.") from error
 
 
 def _of_text(X: Any) -> str:
-    """The columns of a data frame that are no numbers, and what to do with them; empty for other tables."""
+    """The columns of a data frame or a dict that are no numbers, and what to do with them; empty for other tables."""
     kinds = zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False)
     columns = [str(name) for name, dtype in kinds if getattr(dtype, "kind", "f") not in "biuf"]
+    if isinstance(X, Mapping):
+        columns = [name for name, value in X.items() if isinstance(value, str)]
     return f", in {columns}: encode these, as by scikit-learn's OneHotEncoder, or leave them out" if columns else ""
 
 

@@ -228,6 +228,11 @@ def test_a_data_frame_without_a_column_or_with_one_of_text_is_refused_by_its_nam
         KONS.paper().fit(frame.assign(shoe="red", hat=pd.Categorical(["red"] * len(frame))), LABELS)
 
 
+def test_a_dict_with_text_is_refused_by_the_feature_s_name() -> None:
+    with pytest.raises(ArgumentError, match=r"'red'\)?, in \['shoe'\]: encode these, as by scikit-learn's OneHot"):
+        KONS.paper().learn_one({"age": 3.0, "shoe": "red"}, 1)
+
+
 def test_row_of_a_data_frame_is_read_by_its_names() -> None:
     frame = pd.DataFrame(X, columns=list(NAMES))
     model, plain = KONS.paper(), KONS.paper()
