@@ -53,7 +53,7 @@ test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benc
 oldest: ## the fast tests of the package with the oldest versions it allows, in .venv-oldest
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt \
-	  -e ".[botorch,examples,gest,gpytorch,parquet,river]" hatchling hypothesis pytest pytest-xdist scikit-optimize
+	  -e ".[botorch,dask,examples,gest,gpytorch,parquet,river]" hatchling hypothesis pytest pytest-xdist scikit-optimize
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n $(JOBS) --dist loadgroup $(addprefix --ignore tests/,benchmarks \
 	  docs examples faults notebooks) --deselect tests/spaces/test_space.py::test_codes_of_decoded_floats_hardly_ever_move $(ARGS)
 

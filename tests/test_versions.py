@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Extras that `make oldest` installs; those for examples on clusters and for development follow new versions.
-TRIED = ("gpytorch", "pandas", "parquet", "plots", "optuna", "botorch", "gest", "river", "examples")
+#: Extras that `make oldest` installs; those for development follow new versions.
+TRIED = ("gpytorch", "pandas", "parquet", "plots", "optuna", "botorch", "gest", "river", "dask", "examples")
 #: Pinned for another reason, which the file states.
 OTHERWISE = {"gpytorch", "pyparsing"}
 

@@ -62,7 +62,7 @@ def names_of(X: object) -> Names | None:
     Raises:
         ArgumentError: two features have the same name.
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "tocsr"):  # a sparse array by keys is a mapping for SciPy
         names = list(X)
     else:
         # A row of a frame is a series, whose index has the columns' names; lists have a method `index`.

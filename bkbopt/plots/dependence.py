@@ -18,7 +18,7 @@ from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
 from bkbopt.plots.readings import Told, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, value_label
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, text_size, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ ALONG, ALONG_2D = 60, 24
 MOST_NAMES = 6
 #: Characters of the name of the value at a panel of many.
 PANEL = 28
-#: Characters of a title of medium size that fit in an inch.
+#: Characters of a title of 10 points that fit in an inch.
 LETTERS = 11.0
 
 
@@ -163,7 +163,7 @@ def pairwise_dependence(
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
-    most = max(1, int(LETTERS * figure.bbox.width / figure.dpi))
+    most = max(1, int(LETTERS * figure.bbox.width / figure.dpi * 10.0 / text_size("font.size")))
     level = clipped_at(opt, averages.data.y)
     notes = [*_held(opt, center), *([] if level is None else [in_words(level)])]
     lines = [value_label(value_name, form, len(form) + PANEL), *notes]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt.plots.style import BELOW, LONGEST, shortened
+from bkbopt.plots.style import LONGEST, below_axis, shortened, text_size
 from bkbopt.spaces.columns import Tails
 from bkbopt.spaces.space import Categorical, Ordinal
 
@@ -30,7 +30,7 @@ __all__ = ["FEW", "Dimension", "tick_whole"]
 FEW = 12
 #: Logarithmic axes that span less than this factor have ticks between the powers of ten.
 SHORT = 300.0
-#: Width of a letter of tick labels, in points (1/72 inch).
+#: Width of a letter of tick labels, in points (1/72 inch). This and the other distances are for text of 10 points.
 LETTER = 6.4
 #: Height of a line of tick labels, in points.
 LINE = 12.0
@@ -136,7 +136,7 @@ class Dimension:
             if self.log:
                 set_ticks([], minor=True)
         elif self.tails is not None:
-            ticks = self._spaced(max(int(_length(ax, which) / APART), 2))
+            ticks = self._spaced(max(int(_text_room(ax, which) / APART), 2))
             set_ticks(ticks, self._numbers(ax, which, ticks))
         elif not self.log and all(isinstance(value, int) for value in self.values):
             tick_whole(ax.xaxis if which == "x" else ax.yaxis)
@@ -145,13 +145,13 @@ class Dimension:
     def room(self, ax: "Axes") -> float:
         """Height of tick labels and name below a horizontal axis, in points (1/72 inch)."""
         names, angle = self._spread(ax, "x") if self.listed is not None else ([""], 0)
-        return BELOW + math.sin(math.radians(angle)) * 6.0 * max(map(len, names))
+        return below_axis() + math.sin(math.radians(angle)) * 0.6 * text_size("xtick.labelsize") * max(map(len, names))
 
     def _spread(self, ax: "Axes", which: Literal["x", "y"]) -> tuple[list[str], int]:
         """The choices as tick labels that do not touch, and their angle; labels without room are empty."""
-        most = min(max(int(_length(ax, "x") / PART), SHORTEST), LONGEST)  # on both axes names take width from it
+        most = min(max(int(_text_room(ax, "x") / PART), SHORTEST), LONGEST)  # on both axes names take width from it
         names = shortened(map(str, self.values), most)
-        step = _length(ax, which) / len(names)
+        step = _text_room(ax, which) / len(names)
         angle = self._angle(names, step) if which == "x" else 0
         every = math.ceil(LINE / step) if which == "y" or angle == 90 else 1
         return [name if i % every == 0 else "" for i, name in enumerate(names)], angle
@@ -177,7 +177,7 @@ class Dimension:
 
     def _numbers(self, ax: "Axes", which: Literal["x", "y"], values: Sequence[float]) -> list[str]:
         """Numbers as tick labels; empty where one would cover the one before."""
-        length = _length(ax, which)
+        length = _text_room(ax, which)
         low, high = self._linear(np.array(self.limits()))
         texts = [f"{value:g}" for value in values]
         # One half width for all of them, so that of equal steps every second or every third has a label.
@@ -198,6 +198,11 @@ class Dimension:
         """Limits of the axis: those of the range, and half a step more if it is not a continuum."""
         bounds = self.place(self.values) if self.is_continuum else self.edges()
         return float(bounds[0]), float(bounds[-1])
+
+
+def _text_room(ax: "Axes", which: Literal["x", "y"]) -> float:
+    """Length of an axis in tenths of the size of its tick labels."""
+    return _length(ax, which) * 10.0 / text_size("xtick.labelsize" if which == "x" else "ytick.labelsize")
 
 
 def _length(ax: "Axes", which: Literal["x", "y"]) -> float:

@@ -5,7 +5,7 @@ import io
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BELOW",
     "BLUE",
     "GREY",
     "LONGEST",
@@ -54,8 +53,10 @@ BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
 )
 #: A colour map with evenly increasing lightness that is suitable for colour-blind readers.
 MAP = "cividis"
-#: Distance between the lower edge of the axes and the legend, in points, for tick labels and axis label.
-BELOW = 34.0
+#: Distances between the lower edge of the axes and the legend, in points, beside the heights of two lines of text.
+BELOW = 11.0
+#: Height of a line of text relative to its size.
+LINE = 1.15
 
 
 #: Characters of a tick label, and of a parameter's name at an axis.
@@ -210,14 +211,27 @@ def log_if_positive(ax: "Axes") -> None:
         log_ticks(ax.yaxis)
 
 
-def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
+def text_size(name: Literal["font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"]) -> float:
+    """Size of a text in points (1/72 inch), which Matplotlib's parameter `name` sets; each is 10 by default."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
+    return float(FontProperties(size=rcParams[name]).get_size_in_points())
+
+
+def below_axis() -> float:
+    """Height of tick labels and label below a horizontal axis, in points (1/72 inch): 34 with the default sizes."""
+    return BELOW + LINE * (text_size("xtick.labelsize") + text_size("axes.labelsize"))
+
+
+def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float | None = None) -> None:
     """Draw a legend below the axis label, of all labelled artists and `more`; no legend if there are none."""
     from matplotlib.transforms import ScaledTranslation
 
     handles = [*ax.get_legend_handles_labels()[0], *more]
     if not handles:
         return
-    down = ScaledTranslation(0.0, -below / 72.0, ax.figure.dpi_scale_trans)
+    down = ScaledTranslation(0.0, -(below_axis() if below is None else below) / 72.0, ax.figure.dpi_scale_trans)
     ax.legend(
         handles=handles,
         loc="upper center",
@@ -234,7 +248,8 @@ def _columns(labels: list[str], most: int, ax: "Axes") -> int:
     """The largest number of columns, at most `most`, whose width is about that of the axes."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    room = 1.2 * 72.0 * ax.get_position().width * float(figure.get_size_inches()[0])
+    points = 720.0 / text_size("font.size")  # in an inch, for text of 10 points
+    room = 1.2 * points * ax.get_position().width * float(figure.get_size_inches()[0])
     for n in range(min(most, len(labels)), 1, -1):
         longest = [max(map(len, column)) for column in np.array_split(labels, n)]  # as a legend splits them
         if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter

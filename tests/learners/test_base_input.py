@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
@@ -160,11 +161,10 @@ def test_more_classes_than_there_can_be_are_refused_by_their_name() -> None:
         KONS.paper().partial_fit(X, LABELS, classes=[f"{k:04d}" for k in range(999)] + ["no", "yes"])
 
 
-def test_sparse_rows_are_refused() -> None:
-    from scipy.sparse import csr_array
-
+@pytest.mark.parametrize("name", ["csr_array", "dok_array"])  # the second is a mapping too
+def test_sparse_rows_are_refused(name: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"sparse matrix; pass X\.toarray"):
-        KONS.paper().fit(csr_array(X), LABELS)
+        KONS.paper().fit(getattr(scipy.sparse, name)(X), LABELS)
 
 
 @pytest.mark.parametrize("convert", [torch.from_numpy, np.ndarray.tolist, pd.DataFrame, np.asfortranarray])

@@ -14,6 +14,7 @@ from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
+from matplotlib import rc_context, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -66,12 +67,14 @@ def test_a_picture_returns_the_axes_it_was_given_and_names_its_axes(name: str, m
 
 
 @pytest.mark.parametrize("name", ON_MIXED)
-def test_a_legend_covers_no_data_and_lies_within_the_figure(name: str, mixed: bo.Optimizer) -> None:
-    ax = ON_MIXED[name](mixed, None)
-    figure = ax.get_figure(root=True)
-    assert isinstance(figure, Figure)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+@pytest.mark.parametrize("style", [{}, {"font.size": 16.0}, {"axes.labelsize": 18.0, "xtick.labelsize": "x-large"}])
+def test_a_legend_covers_no_data_and_lies_within_the_figure(style: Any, name: str, mixed: bo.Optimizer) -> None:
+    with rc_context({**rcParamsDefault, **style}):  # other libraries may have set a style
+        ax = ON_MIXED[name](mixed, None)
+        figure = ax.get_figure(root=True)
+        assert isinstance(figure, Figure)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
     legend = ax.get_legend()
     assert (legend is None) == (name == "dependence of a pair")
     if legend is not None:
