@@ -49,7 +49,7 @@ class Anchor:
         as_model: Callable[[Fantasy], Model],
         place: Callable[[Model, Tensor], Model],
     ) -> None:
-        self._counts, self._beyond, self._as_model = (count, count_beyond), False, as_model
+        self._counts, self._as_model = (count, count_beyond), as_model
         posterior = replace(posterior, seen=posterior.seen.kept())
         self._kept: tuple[Counted[Fantasy], ...] = (Counted(posterior.X, posterior),)
         #: The state before the values told since, these with their weights and features, and the state with them.
@@ -71,10 +71,8 @@ class Anchor:
         It depends on the arguments and the anchor only; see `Surrogate.fantasy` for `beyond_budget`.
         """
         X = X.to(self._kept[0].X.device)
-        if beyond_budget != self._beyond:
-            self._kept, self._beyond = self._kept[:1], beyond_budget
         with small_work():
-            self._kept = count_all(self._kept, X, self._counts[beyond_budget])
+            self._kept = count_all(self._kept, X, self._counts[beyond_budget], beyond_budget=beyond_budget)
             known = self._kept[-1].value
             if rows:
                 known = known.with_data(self._with_values(known, rows, y, weight))

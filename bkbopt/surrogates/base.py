@@ -163,7 +163,6 @@ class SurrogateBase(ABC, Generic[T]):
         self.rng = np.random.default_rng(check_count("seed", seed, 0))
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
-        self._kept_beyond = False
         self._epochs = Epochs()
 
     def __repr__(self) -> str:
@@ -331,11 +330,10 @@ class SurrogateBase(ABC, Generic[T]):
     def fantasy(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
         """See `Surrogate`."""
         self._known()
-        if beyond_budget != self._kept_beyond:
-            self._kept, self._kept_beyond = self._kept[:1], beyond_budget
         pending = pending.to(self.observations.X.device)
         with small_work():
-            self._kept = count_all(self._kept, pending, self._count_beyond if beyond_budget else self._count)
+            count = self._count_beyond if beyond_budget else self._count
+            self._kept = count_all(self._kept, pending, count, beyond_budget=beyond_budget)
             return self._placed(self._as_model(self._kept[-1].value), pending)
 
     def _placed(self, model: Model, pending: Tensor) -> Model:

@@ -37,29 +37,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Counted(Generic[T]):
-    """A posterior with the pending points `X (p, d)` counted."""
+    """A posterior with the pending points `X (p, d)` counted, with inducing points beyond the budget or without."""
 
     X: Tensor
     value: T
+    beyond_budget: bool = False
 
 
-def count_all(kept: Sequence[Counted[T]], X: Tensor, count: Callable[[T, Tensor], T]) -> tuple[Counted[T], ...]:
+def count_all(
+    kept: Sequence[Counted[T]], X: Tensor, count: Callable[[T, Tensor], T], *, beyond_budget: bool = False
+) -> tuple[Counted[T], ...]:
     """Count the points `X (p, d)`: the last result counts all, the others are intermediate results for the next call.
 
     Args:
         kept: results of the previous call for the same data; the first one counts no points.
         X: the points.
         count: maps a posterior and a few points to the posterior that also counts these.
+        beyond_budget: what `count` does; results of the other kind are of no use.
     """
     p = len(X)
-    usable = [one for one in kept if _is_stop(len(one.X), p) and torch.equal(one.X, X[: len(one.X)])]
+    alike = (one for one in kept if one.beyond_budget == beyond_budget or not len(one.X))
+    usable = [one for one in alike if _is_stop(len(one.X), p) and torch.equal(one.X, X[: len(one.X)])]
     n = len(usable[-1].X)
     value = usable[-1].value
     while n < p:
         step = next(step for step in STEPS if n % step == 0 and n + step <= p)
         value, n = count(value, X[n : n + step].clone()), n + step  # a copy has torch's memory alignment
         if n in _ends(p):
-            usable.append(Counted(X[:n].clone(), value))
+            usable.append(Counted(X[:n].clone(), value, beyond_budget))
     return usable[0], *(one for one in usable[1:] if len(one.X) in _ends(p))
 
 
