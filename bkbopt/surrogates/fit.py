@@ -109,7 +109,6 @@ def fit_hyperparameters(
     *,
     fit_noise: bool = True,
     rng: np.random.Generator | None = None,
-    starts: tuple[Kernel, ...] = (),
     with_mean: bool = False,
     settings: FitSettings | None = None,
 ) -> tuple[Kernel, float]:
@@ -121,7 +120,6 @@ def fit_hyperparameters(
         noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
         rng: generator for the choice of the subset.
-        starts: further starts, kernels of the same form; the best local maximum is returned.
         with_mean: whether the values have an unknown constant mean, which is profiled out; see `constant_mean`.
         settings: see `FitSettings`.
     """
@@ -130,12 +128,8 @@ def fit_hyperparameters(
     if not len(FitData.of(observations).U) or not (fittable or fit_noise):
         return kernel, noise
     data = fit_data(observations, settings, rng)
-    fits = [
-        fit_from(data, start, noise, fit_noise=fit_noise, with_mean=with_mean, settings=settings)
-        for start in (kernel, *starts)
-    ]
-    best = max(fits, key=lambda fit: fit.value)
-    return (best.kernel, best.noise) if math.isfinite(best.value) else (kernel, noise)
+    fit = fit_from(data, kernel, noise, fit_noise=fit_noise, with_mean=with_mean, settings=settings)
+    return (fit.kernel, fit.noise) if math.isfinite(fit.value) else (kernel, noise)
 
 
 def fit_data(
@@ -247,7 +241,7 @@ class LogPosterior:
 
     @torch.no_grad()
     def over_means(self, x: np.ndarray) -> tuple[float, float, float]:
-        """The log density with the constant mean integrated out, and posterior mean and sd of the constant, y.
+        """The log density with the unknown constant mean integrated out, and posterior mean and sd of the constant, y.
 
         The density is -inf if the kernel is not usable.
         """
@@ -257,10 +251,10 @@ class LogPosterior:
             P, logdet = _products(self.data, at, lam)
         except KernelError:
             return -math.inf, 0.0, 0.0
-        precision = float("inf") if self.mean_precision is None else float(P[1, 1]) + self.mean_precision
+        assert self.mean_precision is not None
+        precision = float(P[1, 1]) + self.mean_precision
         value = _log_density(self.data, lam, P[0, 0] - P[0, 1] ** 2 / precision, logdet)
-        if self.mean_precision is not None:
-            value = value - 0.5 * math.log(precision / self.mean_precision)
+        value = value - 0.5 * math.log(precision / self.mean_precision)
         return float(value + self.log_prior(t, at)), float(P[0, 1]) / precision, precision**-0.5
 
 
@@ -277,9 +271,7 @@ def fit_from(
     from scipy.optimize import OptimizeResult, minimize
 
     settings = settings or FitSettings()
-    low, high = max(settings.noise_bounds[0], data.least_noise), settings.noise_bounds[1]
-    start = min(max(noise, low), high) if fit_noise else noise
-    target = LogPosterior(data, kernel, start, fit_noise, settings.mean_precision if with_mean else None, settings)
+    target = LogPosterior(data, kernel, noise, fit_noise, settings.mean_precision if with_mean else None, settings)
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         found = target.with_gradient(x)

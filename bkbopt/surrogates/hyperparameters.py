@@ -68,7 +68,6 @@ def draw_hyperparameters(
     rng: np.random.Generator,
     *,
     fit_noise: bool = True,
-    settings: FitSettings | None = None,
 ) -> list[Hyperparameters]:
     """Draws from the posterior of the hyper-parameters.
 
@@ -79,9 +78,8 @@ def draw_hyperparameters(
         n: number of draws.
         rng: generator of the random numbers.
         fit_noise: whether the noise was fitted; otherwise it is the same in all draws.
-        settings: settings of the fit.
     """
-    settings = settings or FitSettings()
+    settings = FitSettings()
     data = fit_data(observations, settings, rng)
     target = LogPosterior(data, kernel, noise, fit_noise, settings.mean_precision, settings, PRIOR_POWER)
     x = target.variables()

@@ -204,17 +204,6 @@ def test_constant_mean_is_that_of_a_normal_prior() -> None:
         assert mean == pytest.approx(float(one @ (y + 2.0) / (one.sum() + precision)), rel=1e-9)
 
 
-def test_better_of_two_starts_wins() -> None:
-    X, y = drawn_from_a_gp(40, 3)
-    # A lengthscale of e^7 sees no structure, and has no gradient to leave by.
-    poor = matern52(2, math.exp(7.0))
-    alone, _ = fit_hyperparameters(observed(X, y), poor, 1.0)
-    both, _ = fit_hyperparameters(observed(X, y), poor, 1.0, starts=(matern52(2),))
-    good, _ = fit_hyperparameters(observed(X, y), matern52(2), 1.0)
-    assert torch.allclose(both.theta, good.theta)  # type: ignore[attr-defined]
-    assert isinstance(alone, ARDKernel)
-
-
 @pytest.mark.parametrize("y", [np.zeros(12), np.full(12, 3.0)])
 def test_constant_values_fit_to_something_finite(y: np.ndarray) -> None:
     X = np.random.default_rng(0).random((12, 2))
