@@ -53,10 +53,6 @@ class RowSource(Protocol):
         """The device of rows that are read."""
         ...
 
-    def new_empty(self, size: int, /) -> Tensor:
-        """A new vector on that device."""
-        ...
-
 
 @dataclass(frozen=True, eq=False)
 class ProductRows:
@@ -101,10 +97,6 @@ class ProductRows:
     def device(self) -> torch.device:
         """See `RowSource`."""
         return self.tables[0].device
-
-    def new_empty(self, size: int, /) -> Tensor:
-        """See `RowSource`."""
-        return self.tables[0].new_empty(size)
 
     def __getitem__(self, key: Any, /) -> Tensor:
         """One row by its number, (d,), or the rows of a slice, a list, an array or a tensor of numbers, (n, d).

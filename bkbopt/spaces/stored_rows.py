@@ -225,10 +225,6 @@ class EncodedRows:
         """(A, d)."""
         return len(self.rows), self.rows.dim
 
-    def new_empty(self, size: int, /) -> Tensor:
-        """See `RowSource`."""
-        return torch.empty(size, dtype=torch.float64)
-
     def __getitem__(self, rows: Any, /) -> Tensor:
         """One row by its number, (d,), or the rows of a slice, an array or a tensor of numbers, (n, d)."""
         if isinstance(rows, slice):

@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -166,10 +166,6 @@ class PoolMaximizer:
         readable = isinstance(X, Tensor) and in_memory(X) and X.is_contiguous()
         self._plain_X = cast(Tensor, X).numpy() if readable else None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "PoolMaximizer":
-        """A maximiser of the same arms, which are never changed and so are shared; its bounds start anew."""
-        return PoolMaximizer(self.X)
-
     @torch.no_grad()
     def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Argmax:
         """The arm with the largest upper confidence bound; ties go to the lowest index.
@@ -200,7 +196,7 @@ class PoolMaximizer:
         """Mean and variance, computed on the model's device if the rows are a tensor, else where they are read."""
         predict, X = model.collapse(), self._rows_near(model)
         m = model.features.size
-        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        mean, variance = (torch.empty(len(X), dtype=torch.float64, device=X.device) for _ in range(2))
         block = block_rows(m, model.w.device)
         with threads_for(2.0 * len(X) * m * m):
             for i in range(0, len(X), block):
