@@ -57,9 +57,9 @@ def check_count(name: str, value: object, low: int = 1, what: str | None = None)
     return int(number)
 
 
-def check_size(name: str, value: object, low: int = 1) -> int:
+def check_size(name: str, value: object) -> int:
     """`check_count` with the upper limit 2^53, for sizes that are stored in 64 bits (budgets of terms or rows)."""
-    size = check_count(name, value, low)
+    size = check_count(name, value)
     if size > LARGEST_SIZE:
-        raise ArgumentError(f"{name}: expected a whole number from {low} to 2^53, got a larger one.")
+        raise ArgumentError(f"{name}: expected a whole number from 1 to 2^53, got a larger one.")
     return size
