@@ -182,18 +182,15 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._follow(scratch=True)
 
     def _feed(self, X: Tensor, y: Tensor) -> None:
-        self._ready().partial_fit(X.cpu().numpy(), (y / (self._unit or 1.0)).cpu().numpy())
-
-    def _ready(self) -> "OnlineLearner":
-        if self._learner is None:
-            raise not_ready()
-        return self._learner
+        assert self._learner is not None
+        self._learner.partial_fit(X.cpu().numpy(), (y / (self._unit or 1.0)).cpu().numpy())
 
     # -- from the learner to the posterior -----------------------------------------------------------------------
 
     def _follow(self, *, scratch: bool) -> None:
         """Update the span and the weights from the learner's hypothesis."""
-        learnt = self._ready().hypothesis()
+        assert self._learner is not None
+        learnt = self._learner.hypothesis()
         scratch = scratch or self._span is None or not self._widen_to(learnt)
         if scratch:
             self._span = self._project(learnt)
