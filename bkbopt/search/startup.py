@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates.base import TRIES, Choice
+from bkbopt.search.candidates.base import TRIES, Choice, first_then_blocks
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.spaces.encoding import Embedding, Encoding
+from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
@@ -29,8 +29,6 @@ FIRST_TRIES = 64
 NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
 #: A discrete space with at most this many points is enumerated after these tries.
 MAX_LISTED = 1024
-#: Points that are decoded together.
-BLOCK = 32
 
 
 def first_fit(n_startup: int, history: History) -> int:
@@ -67,7 +65,8 @@ def startup_point(
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
     slack, narrow, n_tried, repeats = slack_of(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
-        for point in map(space.active_part, _decoded(embedding, block)):
+        decoded = itertools.chain.from_iterable(map(embedding.points, first_then_blocks(block)))
+        for point in map(space.active_part, decoded):
             if any(key not in point for key in fixed):
                 continue  # a fixed value belongs to another branch
             if with_values(point, taken, slack):
@@ -80,12 +79,6 @@ def startup_point(
         if narrow and 2 * len(repeats) < n_tried:
             break  # a continuum of a few doubles, all of which are taken
     return None
-
-
-def _decoded(embedding: Embedding, U: Tensor) -> Iterator[dict[str, float]]:
-    """The points `U (n, k)` in turn. The first one is mostly all that is needed; the others are decoded in blocks."""
-    for block in (U[:1], *U[1:].split(BLOCK)):
-        yield from embedding.points(block)
 
 
 def with_repeats(levels: list[list[Point]], space: Space | None, fixed: Point) -> list[list[Point]]:

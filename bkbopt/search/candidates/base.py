@@ -26,6 +26,7 @@ from bkbopt.spaces.base import Point
 from bkbopt.spaces.rows import RowSource
 
 __all__ = [
+    "BLOCK",
     "TRIES",
     "CandidateSet",
     "Choice",
@@ -35,11 +36,14 @@ __all__ = [
     "Shared",
     "best_usable",
     "exhausted",
+    "first_then_blocks",
     "one_row_each",
 ]
 
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
+#: Points that are decoded together where the first one may not be proposed.
+BLOCK = 32
 
 Feasible = Callable[[Point], bool]
 
@@ -147,6 +151,11 @@ class CandidateSet(Protocol):
         ...
 
 
+def first_then_blocks(U: Tensor) -> tuple[Tensor, ...]:
+    """The points `U (n, k)`: the first one, which is mostly all that is needed, and the others in blocks."""
+    return U[:1], *U[1:].split(BLOCK)
+
+
 def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Callable[[int], bool]) -> int | None:
     """The usable row with the largest score; None if there is none.
 
@@ -194,8 +203,7 @@ def exhausted(
     """
     those = " with the fixed values" if is_fixed else ""
     number = "" if is_fixed or arms is None else f"{arms.n_arms} "
-    is_listed = arms is not None and arms.is_listed
-    countable = is_listed or (arms is None and is_discrete)
+    countable = is_discrete if arms is None else arms.is_listed
     if is_constrained and not (countable and (avoids_duplicates or has_failed)):
         none = "none" if countable else f"none of {TRIES} random ones"
         return ArgumentError(

@@ -18,7 +18,17 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Perturbed, Scope, Shared, best_usable
+from bkbopt.search.candidates.base import (
+    BLOCK,
+    TRIES,
+    Choice,
+    Feasible,
+    Perturbed,
+    Scope,
+    Shared,
+    best_usable,
+    first_then_blocks,
+)
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, still_open_beside
 from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
@@ -36,8 +46,6 @@ FRONT = 64
 #: Points that are compared for a greedy suggestion: the best ones of the search, as many in a ball around the first of
 #: them, and half as many with a few of its columns changed.
 N_NEAR = 64
-#: Points that are decoded together where the first one may not be proposed.
-BLOCK = 32
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
 
@@ -172,7 +180,7 @@ class BoxCandidates:
         return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
 
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
-        return self._first_of((U[:1], *U[1:].split(BLOCK)), taken)
+        return self._first_of(first_then_blocks(U), taken)
 
     def _first_of(self, blocks: Iterable[Tensor], taken: set[bytes]) -> Choice | None:
         for block in blocks:
