@@ -31,8 +31,8 @@ MODELS = (
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
-        "quantity.ready and not (noisy_only and quantity.is_noiseless)",
-        "quantity.ready",
+        "if not (noisy_only and quantity.is_noiseless):",
+        "if quantity.ready:",
         ("optimizer/test_recommendations.py",),
     ),
     Fault(

@@ -191,9 +191,8 @@ class Models:
         if self._known is None:
             X = self.objectives[0].surrogate.observations.X.cpu()
             violation = torch.zeros(len(X), dtype=torch.float64)
-            for quantity in self.constraints.values():
-                if quantity.ready:
-                    violation += _violation(quantity, quantity.zero, X)
+            for quantity in self._measured_limits:
+                violation += _violation(quantity, X)
             crashes = None
             if self._failing_limits and len(failures := self.history.failures()):
                 crashes = Crashes.among(placed(self.objectives[0].surrogate.kernel, X.device), failures, X)
@@ -217,8 +216,8 @@ class Models:
             noisy_only: leave out constraints without noise, since a point that was measured as feasible is feasible.
         """
         found = torch.zeros(len(X), dtype=torch.float64)
-        for quantity in self.constraints.values():
-            if quantity.ready and not (noisy_only and quantity.is_noiseless):
+        for quantity in self._measured_limits:
+            if not (noisy_only and quantity.is_noiseless):
                 mean, variance = quantity.model(X[:0])(X)
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found
@@ -237,7 +236,7 @@ class Models:
         return self.failing is not None and self.failing.is_constant and self.history.n_failed > 1
 
 
-def _violation(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
+def _violation(quantity: Quantity, known: Tensor) -> Tensor:
     """The expected violation of a constraint at the points `known (u, d)`, (u,).
 
     Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
@@ -252,7 +251,7 @@ def _violation(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
         measured, n = torch.where(at >= 0, measured[at], fitted), torch.where(at >= 0, n[at], torch.inf)
     if not quantity.is_noiseless:
         measured = torch.minimum(fitted, measured + (surrogate.noise / n).sqrt())
-    missing = bound - measured
+    missing = quantity.zero - measured
     return torch.where(missing > ROUNDING, missing, 0.0)
 
 
