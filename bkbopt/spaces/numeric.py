@@ -227,15 +227,14 @@ class Int(_Number):
         return max(abs(self.low), abs(self.high)) <= _MAX_WHOLE * (common & -common or 1)
 
     @property
-    def n_values(self) -> int | None:
+    def n_values(self) -> int:
         """See `ParameterBase`."""
         return (self.high - self.low) // self.step + 1
 
     @cached_property
     def scale(self) -> Scale:
         """See `ParameterBase`."""
-        n = (self.high - self.low) // self.step + 1
-        return LogGrid(self.low, n) if self.log else Grid(n)
+        return LogGrid(self.low, self.n_values) if self.log else Grid(self.n_values)
 
     def locate(self, value: object) -> float | int | None:
         """See `ParameterBase`."""
