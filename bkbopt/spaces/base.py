@@ -102,7 +102,13 @@ class ParameterBase(ABC):
 
     @abstractmethod
     def column_key(self, name: str) -> str:
-        """Return the key of the column that the parameter has under this name."""
+        """Return the key of the column that the parameter has under this name.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> bo.Float(1e-4, 1.0, log=True).column_key("rate"), bo.Categorical(["a", "b"]).column_key("kind")
+            ('rate (float, log)', "kind of ('a', 'b')")
+        """
 
     def internal(self, value: object) -> float:
         """Return the internal form of a value.

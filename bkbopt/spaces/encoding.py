@@ -25,7 +25,7 @@ from bkbopt.spaces.base import Point
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.space import Space
 
-__all__ = ["Embedding", "Encoding", "column_key", "merged", "real_numbers", "whole_numbers"]
+__all__ = ["Embedding", "Encoding", "merged", "real_numbers", "whole_numbers"]
 
 #: Limits of what doubles resolve: whole numbers are searched on a grid of at most this many bits, and floats up to
 #: this size and ratio. Ranges of Optuna may be larger, and so may the union of two ranges.
@@ -34,18 +34,6 @@ MAX_BITS, WIDEST = 49, 1e300
 KEPT = 64
 #: Smallest width of a range inside a wider one: a narrower one is lost to rounding.
 NARROWEST = 1e-300
-
-
-def column_key(name: str, parameter: Parameter) -> str:
-    """The key of the column that a parameter has under a name.
-
-    Example:
-        >>> import bkbopt as bo
-        >>> from bkbopt.spaces.encoding import column_key
-        >>> column_key("rate", bo.Float(1e-4, 1.0, log=True)), column_key("kind", bo.Categorical(["a", "b"]))
-        ('rate (float, log)', "kind of ('a', 'b')")
-    """
-    return parameter.column_key(name)
 
 
 def whole_numbers(low: int, high: int, *, log: bool = False, step: int = 1) -> Int | Float:

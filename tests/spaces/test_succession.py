@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bkbopt as bo
-from bkbopt.spaces.encoding import Encoding, column_key, merged
+from bkbopt.spaces.encoding import Encoding, merged
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.succession import successor
 
@@ -29,10 +29,10 @@ def chain(kind, listings):
 
 def encoding_of(spaces):
     """The columns of the last space, with the numbers of all."""
-    wide = {column_key(name, parameter): parameter for name, parameter in spaces[-1].items}
+    wide = dict(spaces[-1].keyed)
     for space in spaces:
-        for name, parameter in space.items:
-            wide[column_key(name, parameter)] = merged(wide[column_key(name, parameter)], parameter)
+        for key, parameter in space.keyed.items():
+            wide[key] = merged(wide[key], parameter)
     return Encoding(tuple(wide.items()))
 
 

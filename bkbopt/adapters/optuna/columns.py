@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial
 from bkbopt.adapters.optuna.proposals import published_point
 from bkbopt.search.trials.evaluations import Evaluation
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
-from bkbopt.spaces.encoding import column_key, real_numbers, whole_numbers
+from bkbopt.spaces.encoding import real_numbers, whole_numbers
 from bkbopt.spaces.space import Categorical, Parameter, Space
 
 __all__ = ["distinct", "evaluation_of", "external", "held", "internal_point", "key_of", "named_parameter", "space_of"]
@@ -102,7 +102,8 @@ _real = functools.lru_cache(maxsize=4096)(real_numbers)
 
 def key_of(name: str, distribution: BaseDistribution) -> str:
     """The column key of a parameter: its name and the attributes that Optuna does not allow to change."""
-    return column_key(*named_parameter(name, distribution))
+    own, parameter = named_parameter(name, distribution)
+    return parameter.column_key(own)
 
 
 def space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:

@@ -29,7 +29,7 @@ from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, RUNNING
-from bkbopt.spaces.encoding import Encoding, column_key, merged
+from bkbopt.spaces.encoding import Encoding, merged
 from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["History"]
@@ -252,8 +252,7 @@ class History:
             return False
         self._spaces[id(space)] = space
         grown = False
-        for name, parameter in space.items:
-            key = column_key(name, parameter)
+        for key, parameter in space.keyed.items():
             old = self.parameters.get(key)
             wide = merged(parameter if old is None else old, parameter)
             if old is None or wide != old:
@@ -269,8 +268,7 @@ class History:
     def encoding(self) -> Encoding:
         """The columns of all known parameters: those of the problem's space in its order, then the rest by key."""
         if self._encoding is None:
-            space = self.problem.space
-            first = [column_key(name, parameter) for name, parameter in space.items] if space is not None else []
+            first = [] if self.problem.space is None else [*self.problem.space.keyed]
             rest = sorted(self.parameters.keys() - set(first))
             self._encoding = Encoding(tuple((key, self.parameters[key]) for key in (*first, *rest)))
         return self._encoding
