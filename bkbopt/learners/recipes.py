@@ -142,7 +142,7 @@ def _skegd(nu: float, budget: int) -> Settings:
 
 
 def _forks(nu: float, budget: int) -> Settings:
-    return {**_skegd(nu, budget), "loss": "squared", "alpha": 2.0 * (1.0 + nu), "curvature": 0.5, "clip": 1.0}
+    return {**_skegd(nu, budget), "alpha": 2.0 * (1.0 + nu), "curvature": 0.5, "clip": 1.0}
 
 
 #: The regression learners whose hypothesis is an expansion in the kernel, by the names that users write.

@@ -210,7 +210,7 @@ def _current(file: LogFile, given: Space | Arms, mine: Described, fit: bool) -> 
             f"same, change it with Optimizer.open(path).set_{what.rpartition(' ')[2]}, or name another file."
         )
     with file.fits():
-        if isinstance(given, Space) or (last.rows is not None or not _is_same(mine, last)):
+        if isinstance(given, Space) or last.rows is not None or not _is_same(mine, last):
             return read_candidates(last, None, fit)
         return read_candidates(last, given.objects if given.columns is None else given.pool, fit)
 

@@ -213,7 +213,7 @@ def _one(name: str, given: Any, k: int) -> Any:
         got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got
         raise ArgumentTypeError(f"{name}: expected {expected}, got {got}.")
     try:
-        n = None if isinstance(given, str | bytes) else len(given)
+        n: int | None = len(given)
     except TypeError:  # it has no length
         n = None
     if k > 1 and n != k:
