@@ -128,11 +128,16 @@ def _read(path: str) -> list[tuple[int, list[str]]]:
             raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}; save it as UTF-8.") from None
 
 
+def _names(opt: "Optimizer") -> tuple[str, ...]:
+    candidates = opt.pool if opt.space is None else opt.space
+    assert candidates is not None
+    return candidates.names
+
+
 def _own_names(opt: "Optimizer") -> Iterator[str]:
     """The names of the columns that are those of the optimizer's own names, which may end with a blank."""
-    names = opt.space.names if opt.space is not None else opt.pool.names if opt.pool is not None else ()
     row = None if opt.pool is None else opt.pool.pool.id_column
-    for prefix, own in ((PARAMS, names), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
+    for prefix, own in ((PARAMS, _names(opt)), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
         for name in own:
             yield from (name, f"{prefix}{name}")
 
@@ -196,7 +201,7 @@ class _Params:
     @classmethod
     def of(cls, opt: "Optimizer", table: _Table, taken: set[str]) -> "_Params":
         """The columns of the parameters, none of which is among those that are `taken` for values."""
-        names = opt.space.names if opt.space is not None else opt.pool.names if opt.pool is not None else ()
+        names = _names(opt)
         found = {name: _column(table, name, PARAMS) for name in names}
         columns = {name: column for name, column in found.items() if column is not None and column not in taken}
         optional = [n for n, p in opt.space.items if p.when or p.n_values == 1] if opt.space is not None else []
