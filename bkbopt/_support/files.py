@@ -40,7 +40,7 @@ from bkbopt import __version__
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
-__all__ = ["FORMAT_VERSION", "load", "save"]
+__all__ = ["load", "save"]
 
 FORMAT_VERSION = 1
 """Version of the layout that is written; files of this version and older ones are read."""

@@ -16,7 +16,6 @@ from bkbopt._support.replacing import sync_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
 
 __all__ = [
-    "NOTHING",
     "PATIENCE",
     "UNKNOWN",
     "at_one_time",

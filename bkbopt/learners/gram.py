@@ -21,7 +21,6 @@ from bkbopt.learners._loops_kernel import gaussian_matrix
 from bkbopt.learners.losses import Array
 
 __all__ = [
-    "ForeignGram",
     "GaussianGram",
     "Gram",
     "GramKernel",

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 
-__all__ = ["LOSSES", "Array", "Indices", "Loss", "Task", "get_loss", "growth", "loss_slope"]
+__all__ = ["LOSSES", "Array", "Indices", "Loss", "get_loss", "growth", "loss_slope"]
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from bkbopt.spaces.choices import Categorical, Ordinal
 from bkbopt.spaces.space import Parameter, Space
 from bkbopt.spaces.values import as_python, is_hashable, is_missing, is_real, with_hint
 
-__all__ = ["Conversion", "PoolConversion", "SpaceConversion", "conversion_of"]
+__all__ = ["Conversion", "conversion_of"]
 
 
 class Conversion(Protocol):

@@ -28,7 +28,6 @@ from bkbopt.search.trials.states import FAIL
 from bkbopt.surrogates import Surrogate
 
 __all__ = [
-    "Learnt",
     "Told",
     "correlation",
     "drawable",

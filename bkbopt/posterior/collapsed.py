@@ -29,7 +29,7 @@ from bkbopt.posterior.linalg import in_memory
 if TYPE_CHECKING:
     from bkbopt.kernels._fixed_loops import FixedKernel
 
-__all__ = ["FEW", "Collapsed", "PosteriorPullback", "collapsed"]
+__all__ = ["FEW", "Collapsed", "collapsed"]
 
 #: Points up to which a compiled loop, which uses one thread, replaces some twenty calls of torch.
 FEW = 256

@@ -19,7 +19,7 @@ from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.presence import MAX_SWITCH_VALUES, Pattern, Presence
 from bkbopt.spaces.space import Parameter, Space
 
-__all__ = ["Branch", "Branching", "declared_branches", "inferred", "switches_of"]
+__all__ = ["Branch", "Branching", "declared_branches", "inferred"]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.space import Space
 
-__all__ = ["Designer", "Options"]
+__all__ = ["Designer"]
 
 #: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1

@@ -30,13 +30,11 @@ from bkbopt.search.trials.history import History
 from bkbopt.spaces.space import Space
 
 __all__ = [
-    "FIRST",
     "GROWTH",
     "LENGTH",
     "MOST",
     "MOST_RUNNING",
     "MOST_STARTUP",
-    "UNKNOWN",
     "can_begin_anew",
     "first_of",
     "is_little_known",

@@ -31,7 +31,7 @@ from bkbopt.spaces.tables import (
 from bkbopt.spaces.text_columns import undeclared
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
 
-__all__ = ["ROWS_LIMIT", "Part", "Product", "error_of_part"]
+__all__ = ["Part", "Product", "error_of_part"]
 
 #: Row numbers have to fit into the 64 bits of tensors and log files.
 ROWS_LIMIT = 2**63 - 1

@@ -16,7 +16,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.spaces.columns import Columns
 from bkbopt.spaces.stored_rows import EncodedRows, Floats, Ints, StoredPart, StoredRows
 
-__all__ = ["Beside", "LostPartError", "RemoteLabels", "RemotePart"]
+__all__ = ["Beside", "LostPartError", "RemotePart"]
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale", "Scales", "moves_on"]
+__all__ = ["Codes", "Continuum", "Grid", "LogGrid", "Scale", "Scales", "moves_on"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid

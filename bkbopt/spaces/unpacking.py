@@ -25,7 +25,6 @@ from bkbopt.spaces.tables import check_whole, missing_value, no_columns, no_numb
 from bkbopt.spaces.text_columns import all_different, note_many_choices
 
 __all__ = [
-    "ArrowLabels",
     "Wanted",
     "check_parquet",
     "check_schema",

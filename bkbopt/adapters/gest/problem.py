@@ -35,7 +35,7 @@ from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import is_real
 
-__all__ = ["ID", "Limit", "TranslatedProblem", "problem_of"]
+__all__ = ["ID", "TranslatedProblem", "problem_of"]
 
 #: The key of a suggestion's identifier.
 ID = "_id"

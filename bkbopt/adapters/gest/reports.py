@@ -11,7 +11,7 @@ from bkbopt.optimizer.trials import Trial
 from bkbopt.spaces.parameters import Parameter, shown
 from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real
 
-__all__ = ["EvaluatedPoint", "evaluated_point"]
+__all__ = ["evaluated_point"]
 
 #: Largest relative difference between an ingested number and the suggested one; single precision and text round.
 ROUNDING = 1e-5

@@ -24,7 +24,7 @@ from bkbopt.learners.features.saving import KINDS
 from bkbopt.learners.losses import Array
 from bkbopt.posterior.gaussian_state import GaussianState
 
-__all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]
+__all__ = ["CBRAP", "FeatureBandit"]
 
 #: Number of rounds after which all is computed from scratch, so that rounding errors do not accumulate.
 REFACTOR_EVERY = 512

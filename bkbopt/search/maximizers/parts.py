@@ -25,7 +25,7 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.spaces.stored_rows import EncodedRows
 
-__all__ = ["BLOCK_ENTRIES", "Bounds", "LocalPart", "Part", "block_rows"]
+__all__ = ["Bounds", "LocalPart", "Part", "block_rows"]
 
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.

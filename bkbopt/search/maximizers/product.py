@@ -30,7 +30,7 @@ from torch import Tensor
 from bkbopt.search.maximizers.ascent import Score
 from bkbopt.spaces.rows import ProductRows
 
-__all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
+__all__ = ["N_CLIMBS", "N_RANDOM", "ProductMaximizer", "Usable"]
 
 #: Random rows that are scored; the best of them are starts.
 N_RANDOM = 2048

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["GROWTH", "WAIT", "WAIT_OF_FAILING", "Failures", "Rows", "last_mark", "last_mark_of_failing", "next_mark"]
+__all__ = ["GROWTH", "Failures", "Rows", "last_mark", "last_mark_of_failing", "next_mark"]
 
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15

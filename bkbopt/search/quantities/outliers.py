@@ -27,7 +27,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import FitData, log_evidence
 from bkbopt.surrogates.outliers import gains, predictions_from_others
 
-__all__ = ["FEWEST_VALUES", "Judged", "judge", "occur_once", "without_outliers"]
+__all__ = ["FEWEST_VALUES", "judge", "occur_once", "without_outliers"]
 
 #: Fewer values are not judged.
 FEWEST_VALUES = 20
