@@ -28,21 +28,12 @@ _LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger
 class Scale(Protocol):
     """Geometry of one column; all arrays are (n,)."""
 
-    @property
-    def width(self) -> float:
-        """What the code 1 stands for, before it is divided by this: a difference of values, logarithms or positions."""
-        ...
-
     def encoded(self, positions: Positions) -> Array:
         """Encode positions."""
         ...
 
     def nearest(self, encoded: Array) -> Positions:
         """Give the feasible position nearest to each number, as distances are on the encoded scale."""
-        ...
-
-    def spread(self, unit: Array) -> Positions:
-        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
         ...
 
 
@@ -57,7 +48,7 @@ class _Real(ABC):
     @property
     @abstractmethod
     def width(self) -> float | Array:
-        """See `Scale`."""
+        """What the code 1 stands for, before it is divided by this: a difference of values or logarithms."""
 
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
@@ -80,10 +71,6 @@ class _Real(ABC):
             other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
             value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
         return value
-
-    def spread(self, unit: Array) -> Positions:
-        """See `Scale`."""
-        return self.nearest(unit)
 
     def _beyond(self, exponent: Array) -> Array:
         if not self.log:
@@ -109,7 +96,7 @@ class Continuum(_Real):
 
     @cached_property
     def width(self) -> float:
-        """See `Scale`."""
+        """See `_Real`."""
         return float(self._log1p(np.array([self.high - self.low]))[0]) if self.log else self.high - self.low
 
 
@@ -135,7 +122,7 @@ class Grid:
 
     @property
     def width(self) -> float:
-        """See `Scale`."""
+        """The last position, which the code 1 stands for."""
         return self.n - 1.0
 
     def encoded(self, positions: Positions) -> Array:
@@ -147,7 +134,7 @@ class Grid:
         return np.rint(np.clip(encoded, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
-        """See `Scale`."""
+        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
         return np.clip(np.floor(unit * self.n), 0, self.n - 1).astype(np.int64)
 
 
@@ -171,14 +158,14 @@ class LogGrid:
         return np.asarray(below + above_is_nearer)
 
     def spread(self, unit: Array) -> Positions:
-        """See `Scale`."""
+        """See `Grid`."""
         start = self.low - 0.5  # each number has the half steps on both sides, as in Optuna
         value = start * np.exp(unit * math.log((self.low + self.n - 0.5) / start))
         return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
 
     @cached_property
     def width(self) -> float:
-        """See `Scale`."""
+        """What the code 1 stands for, before it is divided by this: a difference of logarithms."""
         # By the same function as the columns, so that the last point is encoded as exactly 1.
         return float(np.log1p(np.array([self.n - 1]) / np.float64(self.low))[0])
 
@@ -189,11 +176,6 @@ class Codes:
 
     n: int
 
-    @property
-    def width(self) -> float:
-        """See `Scale`."""
-        return 1.0
-
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
         return positions.astype(np.float64)
@@ -203,7 +185,7 @@ class Codes:
         return np.clip(np.rint(encoded), 0, self.n - 1).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
-        """See `Scale`."""
+        """See `Grid`."""
         return Grid(self.n).spread(unit)
 
 
@@ -233,9 +215,9 @@ class Scales:
         return out
 
     @cached_property
-    def gridded(self) -> list[tuple[int, Scale]]:
+    def gridded(self) -> list[tuple[int, Grid | LogGrid | Codes]]:
         """The scales with a limited number of positions, with their columns."""
-        return [(j, scale) for j, scale in enumerate(self.columns) if not isinstance(scale, Continuum)]
+        return [(j, scale) for j, scale in enumerate(self.columns) if isinstance(scale, Grid | LogGrid | Codes)]
 
     @cached_property
     def _even(self) -> list[int]:
