@@ -22,11 +22,10 @@ __all__ = [
 NO_BATCH = torch.Size()
 
 
-def check_points(name: str, X: Tensor, dim: int | None, batch_shape: torch.Size = NO_BATCH) -> None:
+def check_points(X: Tensor, dim: int | None, batch_shape: torch.Size = NO_BATCH) -> None:
     """Check finite points `X (batch_shape) x q x dim`, with any number of columns if `dim` is None.
 
     Args:
-        name: name of the argument.
         X: the points.
         dim: expected number of columns.
         batch_shape: batch shape of the model; the leading dimensions of `X` have to broadcast with it.
@@ -35,20 +34,19 @@ def check_points(name: str, X: Tensor, dim: int | None, batch_shape: torch.Size 
         BotorchTensorDimensionError: the shape is wrong.
         InputDataError: `X` is not a floating-point tensor, or has NaN or infinity.
     """
-    _check_tensor(name, X)
+    _check_tensor("X", X)
     if X.ndim < 2 or (dim is not None and X.shape[-1] != dim):
         raise BotorchTensorDimensionError(
-            f"{name}: expected points of shape (batch_shape) x q x {dim or 'd'}, got shape {tuple(X.shape)}."
+            f"X: expected points of shape (batch_shape) x q x {dim or 'd'}, got shape {tuple(X.shape)}."
         )
-    _check_broadcast(name, X.shape[:-2], batch_shape)
-    check_finite(name, X, "points")
+    _check_broadcast("X", X.shape[:-2], batch_shape)
+    check_finite("X", X, "points")
 
 
-def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: torch.Size) -> None:
+def check_targets(Y: Tensor, X: Tensor, outputs: int, batch_shape: torch.Size) -> None:
     """Check finite values `Y (batch_shape') x n x outputs` of the points `X (batch_shape) x n x d`.
 
     Args:
-        name: name of the argument.
         Y: the values.
         X: their points.
         outputs: expected number of columns of `Y`.
@@ -58,14 +56,14 @@ def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: to
         BotorchTensorDimensionError: the shape is wrong.
         InputDataError: `Y` is not a floating-point tensor, or has NaN or infinity.
     """
-    _check_tensor(name, Y)
+    _check_tensor("Y", Y)
     if Y.ndim < 2 or Y.shape[-2:] != (X.shape[-2], outputs):
         raise BotorchTensorDimensionError(
-            f"{name}: expected shape (batch_shape) x {X.shape[-2]} x {outputs}, a row for each point and a column for "
+            f"Y: expected shape (batch_shape) x {X.shape[-2]} x {outputs}, a row for each point and a column for "
             f"each output, got shape {tuple(Y.shape)}."
         )
-    _check_broadcast(name, Y.shape[:-2], X.shape[:-2], batch_shape)
-    check_finite(name, Y, "values")
+    _check_broadcast("Y", Y.shape[:-2], X.shape[:-2], batch_shape)
+    check_finite("Y", Y, "values")
 
 
 def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: str | None = None) -> None:

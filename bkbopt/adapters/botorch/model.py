@@ -124,7 +124,7 @@ class BKBModel(SharedDataGP):
             return cast(MultivariateNormal, super().__call__(*args, **kwargs))
         (X,) = args
         X = X.to(self._targets.dtype)
-        check_points("X", X, self._inputs[0].shape[-1], self._aug_batch_shape)
+        check_points(X, self._inputs[0].shape[-1], self._aug_batch_shape)
         mean, covariance = self.prediction(X)
         return MultivariateNormal(mean + self.mean_module(X), covariance)
 
@@ -150,7 +150,7 @@ class BKBModel(SharedDataGP):
             BotorchTensorDimensionError: a shape that does not fit the model.
         """
         # Checked before the input transform, which may remove infinities and change the number of columns.
-        check_points("X", X, None if hasattr(self, "input_transform") else self._dim)
+        check_points(X, None if hasattr(self, "input_transform") else self._dim)
         m = self._num_outputs
         indices = None if output_indices is None or m == 1 else list(output_indices)
         if indices is not None and not (indices and all(-m <= i < m for i in indices)):
@@ -234,8 +234,8 @@ class BKBModel(SharedDataGP):
         if kwargs:
             raise UnsupportedError(f"condition_on_observations: expected X, Y and noise, got {sorted(kwargs)} as well.")
         m = self._num_outputs
-        check_points("X", X, None if hasattr(self, "input_transform") else self._dim)
-        check_targets("Y", Y, X, m, self._input_batch_shape)
+        check_points(X, None if hasattr(self, "input_transform") else self._dim)
+        check_targets(Y, X, m, self._input_batch_shape)
         check_new_noise(noise, Y, isinstance(self.likelihood, FixedNoiseGaussianLikelihood))
         noise = None if noise is None else noise.expand(*noise.shape[:-2], *Y.shape[-2:])
         self.eval()
@@ -278,7 +278,7 @@ class BKBModel(SharedDataGP):
 
     def _with_given(self, X: Tensor, original: Tensor, targets: Tensor, noise: Tensor | None) -> Self:
         X, targets = X.to(self._targets.dtype), targets.to(self._targets.dtype)
-        check_points("X", X, self._inputs[0].shape[-1], self._aug_batch_shape)
+        check_points(X, self._inputs[0].shape[-1], self._aug_batch_shape)
         batch = torch.broadcast_shapes(X.shape[:-2], targets.shape[:-1], self._aug_batch_shape)
         targets = targets.expand(*batch, targets.shape[-1])
         new = self._twin()
