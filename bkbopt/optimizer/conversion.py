@@ -337,5 +337,5 @@ class PoolConversion:
 
 
 def conversion_of(candidates: Space | Arms) -> Conversion:
-    """The words of a space or pool."""
+    """The conversion for a space or pool."""
     return SpaceConversion(candidates) if isinstance(candidates, Space) else PoolConversion(candidates)

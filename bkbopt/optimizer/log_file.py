@@ -84,9 +84,6 @@ class LogFile:
         self._transaction, self._lock = object(), FileLock(self.path)
         self._open()
 
-    def __repr__(self) -> str:
-        return f"<LogFile {self.path!r}>"
-
     # -- making and opening ------------------------------------------------------------------------------------------
 
     @classmethod
