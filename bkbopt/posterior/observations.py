@@ -88,6 +88,11 @@ class Observations:
         """Weighted sum of the values of each unique point (u,), units of y."""
         return self._sums[2, : len(self)]
 
+    @property
+    def within(self) -> float:
+        """Y2 - sum s_i^2 / n_i: the sum of squares of the values around the means of their points, y squared."""
+        return max(self.Y2 - float((self.s * self.s / self.n).sum()), 0.0)
+
     def find(self, x: Tensor) -> int | None:
         """Index of the point `x (d,)` among the unique ones, or None."""
         return self._index.get(row_keys(x[None])[0])

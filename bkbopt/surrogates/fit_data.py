@@ -62,8 +62,7 @@ class FitData:
         """The data of all observations."""
         if isinstance(obs, FitData):
             return obs
-        within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
-        return cls(obs.X, obs.n, obs.s / obs.n, within, obs.repeats)
+        return cls(obs.X, obs.n, obs.s / obs.n, obs.within, obs.repeats)
 
     @classmethod
     def partly_known(cls, X: Tensor, y: Tensor, variances: Tensor) -> "FitData":

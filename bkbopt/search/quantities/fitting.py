@@ -227,8 +227,7 @@ class Fitter:
         scaler = Scaler.from_values(y[rows], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         v, observed = scaler.transform(y[rows]), Observations(X.shape[1])
         observed.add(X[rows], v)
-        n_repeats = observed.total - len(observed)
-        within = observed.Y2 - float((observed.s.square() / observed.n).sum())
+        n_repeats, within = observed.total - len(observed), observed.within
         if not n_repeats or within / n_repeats <= DETERMINISTIC:
             return None
         return float(scaler.widths(v.new_tensor([(within / n_repeats) ** 0.5]), v.median()))

@@ -59,8 +59,7 @@ class Noisiness:
         surrogate = self.surrogate
         obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):
-            within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
-            is_seen = within > 1e-9 * max(obs.Y2, 1e-300)
+            is_seen = obs.within > 1e-9 * max(obs.Y2, 1e-300)
             if is_seen or _equal_by_chance(obs) <= CHANCE:
                 return is_seen
         if len(obs) > TEST_UP_TO:
