@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, named_parameter
+from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, parameter_of
 from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
@@ -77,7 +77,7 @@ def _space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
     """The space of distributions in the order of their names, as the sampler has them, with their choices."""
     once = ((name, distinct(distribution)) for name, distribution in sorted(distributions.items()))
     items = [
-        (name, Categorical(d.choices) if isinstance(d, CategoricalDistribution) else named_parameter(name, d)[1])
+        (name, Categorical(d.choices) if isinstance(d, CategoricalDistribution) else parameter_of(d))
         for name, d in once
     ]
     return Space(tuple(items)) if items else None

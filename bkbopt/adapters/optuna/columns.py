@@ -26,7 +26,7 @@ from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.encoding import real_numbers, whole_numbers
 from bkbopt.spaces.space import Categorical, Parameter, Space
 
-__all__ = ["distinct", "evaluation_of", "external", "held", "internal_point", "key_of", "named_parameter", "space_of"]
+__all__ = ["distinct", "evaluation_of", "external", "held", "internal_point", "key_of", "parameter_of", "space_of"]
 
 #: Longer texts of choices are replaced by their digests: the keys of columns are published with every proposal.
 LONGEST = 200
@@ -51,19 +51,19 @@ def external(distribution: BaseDistribution, value: float) -> object:
     return distinct(distribution).to_external_repr(value)
 
 
-def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Parameter]:
-    """The name and the parameter of a distribution.
+def parameter_of(distribution: BaseDistribution) -> Parameter:
+    """The parameter of a distribution.
 
     Raises:
         NotImplementedError: an unknown class of distributions, from a later version of Optuna.
     """
     distribution = distinct(distribution)
     if isinstance(distribution, CategoricalDistribution):
-        return name, _indices(len(distribution.choices), _text(distribution.choices))
+        return _indices(len(distribution.choices), _text(distribution.choices))
     if isinstance(distribution, IntDistribution):
-        return name, _whole(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        return _whole(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, FloatDistribution):
-        return name, _real(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        return _real(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     raise NotImplementedError(f"BKBSampler does not support the distribution {distribution!r}.")
 
 
@@ -102,13 +102,12 @@ _real = functools.lru_cache(maxsize=4096)(real_numbers)
 
 def key_of(name: str, distribution: BaseDistribution) -> str:
     """The column key of a parameter: its name and the attributes that Optuna does not allow to change."""
-    own, parameter = named_parameter(name, distribution)
-    return parameter.column_key(own)
+    return parameter_of(distribution).column_key(name)
 
 
 def space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
     """The space of distributions by name; equal ranges give the same object. None without parameters."""
-    items = tuple(sorted(named_parameter(name, distribution) for name, distribution in distributions.items()))
+    items = tuple((name, parameter_of(distribution)) for name, distribution in sorted(distributions.items()))
     return _space(items) if items else None
 
 

@@ -8,7 +8,7 @@ import torch
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
-from bkbopt.adapters.optuna.columns import internal_point, key_of, named_parameter
+from bkbopt.adapters.optuna.columns import internal_point, parameter_of
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.space import Space
 
@@ -33,8 +33,8 @@ def independent_value(
         others: points of other running trials.
     """
     rng = np.random.default_rng([seed, trial.number, zlib.crc32(name.encode())])
-    key, (own, parameter) = key_of(name, distribution), named_parameter(name, distribution)
-    n = parameter.n_values
+    parameter = parameter_of(distribution)
+    key, n = parameter.column_key(name), parameter.n_values
     if n is not None and n <= MAX_COUNTED:
         chosen = internal_point(trial.params, trial.distributions)
         alike = [row[key] for row in others if key in row and all(row.get(k) == v for k, v in chosen.items())]
@@ -43,6 +43,6 @@ def independent_value(
         if counts.any():
             open_values = grid[counts == counts.min()]
             return float(open_values[rng.integers(len(open_values))])
-    space = Space(((own, parameter),))  # without columns if doubles know a single value only
+    space = Space(((name, parameter),))  # without columns if doubles know a single value only
     u = rng.random((1, space.dim)) if trial.number else np.full((1, space.dim), 0.5)
-    return float(space.decode(space.from_unit(torch.as_tensor(u)))[0][own])
+    return float(space.decode(space.from_unit(torch.as_tensor(u)))[0][name])
