@@ -176,7 +176,7 @@ def _remarks(run: Run) -> Iterator[str]:
     elif not run.is_single:
         advice = " With noise their values are biased by selection; use the recommended points."
         yield _front_in_words(run) + (advice if is_modelled(run.opt) else "")
-    if run.has_model and run.is_single:
+    if run.has_model:
         if run.front:
             yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
