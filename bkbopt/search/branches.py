@@ -157,8 +157,7 @@ class Branching:
     def _unseen(self) -> list[Branch]:
         """Branches of switch values without trials, in which no parameter that depends on the switch is active."""
         out = []
-        for name in self.names:
-            at = self.names.index(name)
+        for at, name in enumerate(self.names):
             values = {setting[at] for setting in self.counts}
             host = next((branch for branch in self.seen if name in branch.setting), None)
             for value in self.discrete[name]:
@@ -187,8 +186,8 @@ class Branching:
 
 def inferred(presence: Presence, parameters: Mapping[str, Parameter]) -> Branching:
     """The branching of parameters by key, inferred from the trials; one with too many values is no switch."""
-    few = {key: p for key, p in parameters.items() if p.n_values is not None and p.n_values <= MAX_SWITCH_VALUES}
-    discrete = {key: list(p.internal_values) for key, p in few.items() if p.n_values}
+    few = {key: p for key, p in parameters.items() if p.n_values and p.n_values <= MAX_SWITCH_VALUES}
+    discrete = {key: p.internal_values for key, p in few.items()}
     return Branching.of(presence, list(parameters), discrete)
 
 

@@ -150,11 +150,8 @@ class History:
                 continue
             new.append(evaluation)
             self._numbers.add(number)
-        if not new:
-            self._take_all()
-            return
         new.sort(key=lambda evaluation: evaluation.order)
-        late = bool(self.finished) and new[0].order < self.finished[-1].order
+        late = bool(new and self.finished) and new[0].order < self.finished[-1].order
         for evaluation in new:
             if late:
                 bisect.insort(self.finished, evaluation, key=lambda other: other.order)
@@ -185,12 +182,12 @@ class History:
         if problem.pool is None:
             moved = self.encoding != old
         else:
-            moved = problem.pool.objects is not None or self.constant != constant
-        if moved or was_interrupted:
+            moved = was_interrupted or problem.pool.objects is not None or self.constant != constant
+        if moved:
             self._void()
             self._take_all()
         self._interrupted = False
-        return moved or was_interrupted
+        return moved
 
     def _merge_all(self) -> None:
         """Recompute ranges from the problem's space and those of the trials, and constant columns from all points."""
