@@ -12,7 +12,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
-from bkbopt.plots.coordinates import coordinates_of
+from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.front import pairs_of, pareto
@@ -242,7 +242,7 @@ def _front_of(run: Run, pair: tuple[int, int]) -> Html:
 
 
 def _parameters(run: Run) -> list[Html]:
-    if not (run.has_model and run.has_columns):
+    if not (run.has_model and has_dimensions(run.opt)):
         return []
     opt, coordinates = run.opt, coordinates_of(run.opt)
     center = coordinates.center(None)

@@ -9,7 +9,6 @@ from functools import cached_property
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
-from bkbopt.plots.coordinates import has_dimensions
 from bkbopt.plots.readings import has_model, valued
 from bkbopt.plots.sensitivity import Share, variance_shares
 
@@ -54,11 +53,6 @@ class Run:
     def has_model(self) -> bool:
         """See `readings.has_model`."""
         return has_model(self.opt)
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether any parameter varies."""
-        return has_dimensions(self.opt)
 
     @cached_property
     def shares(self) -> Mapping[str, Share]:
