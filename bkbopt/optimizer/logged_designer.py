@@ -102,12 +102,11 @@ class LoggedDesigner:
 
     def _use(self, candidates: Space | Arms) -> None:
         first, self._n_used = self._n_used, 0
-        if isinstance(candidates, Arms):
-            self.spaces.use_everywhere(candidates)
         problem = self.designer.problem
         if isinstance(candidates, Space):
             problem = replace(problem, space=candidates)
         else:
+            self.spaces.use_everywhere(candidates)
             if candidates.objects is not None:
                 self.designer.options.surrogate.bind_objects(candidates.objects)
             problem = replace(problem, pool=candidates)

@@ -323,7 +323,7 @@ class Readings(Trust):
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
-        entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
+        entries = self._core.log.valued()
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
         X = self._core.update().history.encode(list(map(self._core.point, entries)))
         return X, values[:, 0] if len(self.directions) == 1 else values

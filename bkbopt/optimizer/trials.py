@@ -330,9 +330,9 @@ class TrialLog:
         """Clear the list of changes."""
         self._changed.clear()
 
-    def finished(self) -> list[Trial]:
-        """The finished trials in the order of completion."""
-        return [self.entries[i].trial for i in self.order]
+    def valued(self) -> list[Entry]:
+        """The entries with values in the order of completion."""
+        return [entry for entry in map(self.entries.__getitem__, self.order) if entry.trial.values]
 
     @property
     def diagnostics(self) -> list[Diagnostics]:

@@ -87,7 +87,7 @@ class Trust:
         if k >= len(self.directions):
             raise ArgumentError(f"objective: expected a number below {len(self.directions)}, got {k}.")
         designer = self._core.followed("residuals")
-        entries = [e for e in map(self._core.log.entries.__getitem__, self._core.log.order) if e.trial.values]
+        entries = self._core.log.valued()
         X = designer.history.encode(list(map(self._core.point, entries)))
         return predictions.residuals(designer, k, X, [entry.trial for entry in entries])
 

@@ -60,7 +60,7 @@ def test_outcomes_are_kept_in_the_order_of_arrival() -> None:
     log = log_of(4)
     for i, value in ((2, 5.0), (0, 3.0), (3, 4.0)):
         finish(log, i, Outcome((value,)), NOW + timedelta(seconds=i))
-    assert [(t.id, t.value, t.told_at) for t in log.finished()] == [
+    assert [(e.trial.id, e.trial.value, e.trial.told_at) for e in log.valued()] == [
         (i, value, NOW + timedelta(seconds=i)) for i, value in ((2, 5.0), (0, 3.0), (3, 4.0))
     ]
     assert log.n_complete == 3
