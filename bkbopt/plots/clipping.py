@@ -6,7 +6,7 @@ import numpy as np
 
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told
-from bkbopt.plots.style import GREY
+from bkbopt.plots.style import GREY, ink
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def mark_level(ax: "Axes", bar: "Colorbar", opt: Optimizer, data: Told) -> None:
     if low <= level <= high:
         bar.ax.axhline(level, color="white", linewidth=3.0)  # seen on any colour
         bar.ax.axhline(level, color="black", linewidth=1.2)
-        ax.plot([], [], color="black", linewidth=1.2, label=in_words(level))
+        ax.plot([], [], color=ink(), linewidth=1.2, label=in_words(level))
     else:
         ax.plot([], [], linestyle="none", label=in_words(level))
 

@@ -17,7 +17,7 @@ from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, learnt, told
-from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, ink, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,13 @@ def calibration(
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
     what = "values, each predicted from others" if test is None else "test values"
     ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
-    note: dict[str, Any] = {"transform": ax.transAxes, "color": "#555555", "style": "italic", "fontsize": "small"}
+    note: dict[str, Any] = {
+        "transform": ax.transAxes,
+        "color": ink(),
+        "alpha": 0.67,
+        "style": "italic",
+        "fontsize": "small",
+    }
     ax.text(0.03, 0.97, "intervals too wide", ha="left", va="top", **note)
     ax.text(0.97, 0.03, "intervals too narrow", ha="right", va="bottom", **note)
     # Lines at 0 and at 100 % would be hidden by the frame.

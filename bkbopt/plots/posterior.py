@@ -17,7 +17,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
-from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, legend_below, value_label
+from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def posterior_slice(
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     draw_range(ax, dimension, probabilities(opt, X))
     heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
-    _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
+    _draw_trials(ax, data, seen, heights, s=size, colour=ink(), linewidth=0.0, far=far)
     if (level := clipped_at(opt, heights)) is not None:
         draw_level(ax, level)
     _draw_failed(ax, opt, data, coordinates, [dimension], center)
@@ -351,7 +351,7 @@ def _draw_failed(
         ax.plot(x, others[0], color="white", markeredgewidth=3.0, **look)  # a rim that is visible on any colour
         ax.plot(x, others[0], color="black", markeredgewidth=1.4, label="failed", **look)
     else:
-        ax.plot(x, np.full(len(x), 0.97), color="black", label="failed", transform=ax.get_xaxis_transform(), **look)
+        ax.plot(x, np.full(len(x), 0.97), color=ink(), label="failed", transform=ax.get_xaxis_transform(), **look)
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
-from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_if_positive, value_label, whole_numbers
+from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -197,8 +197,9 @@ def _methods(argument: str, given: Any) -> list[Method]:
     named = dict(given) if isinstance(given, Mapping) else {"": given}
     if not named:
         raise ArgumentError(f"{argument}: expected at least one method, got an empty dict.")
+    styles = series()
     return [
-        Method(str(name), _runs(argument, runs), SERIES[i % len(SERIES)])
+        Method(str(name), _runs(argument, runs), styles[i % len(styles)])
         for i, (name, runs) in enumerate(named.items())
     ]
 

@@ -4,7 +4,7 @@ import functools
 import io
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,17 +25,20 @@ __all__ = [
     "LONGEST_LABEL",
     "MAP",
     "ORANGE",
-    "SERIES",
     "Series",
     "as_optimizer",
     "axes_of",
+    "below_axis",
     "in_lines",
+    "ink",
     "legend_below",
     "log_if_positive",
     "log_ticks",
     "names_of_values",
     "new_figure",
+    "series",
     "shortened",
+    "text_size",
     "value_label",
     "whole_numbers",
 ]
@@ -53,8 +56,6 @@ BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
 )
 #: A colour map with evenly increasing lightness that is suitable for colour-blind readers.
 MAP = "cividis"
-#: Distances between the lower edge of the axes and the legend, in points, beside the heights of two lines of text.
-BELOW = 11.0
 #: Height of a line of text relative to its size.
 LINE = 1.15
 
@@ -220,8 +221,24 @@ def text_size(name: Literal["font.size", "axes.labelsize", "xtick.labelsize", "y
 
 
 def below_axis() -> float:
-    """Height of tick labels and label below a horizontal axis, in points (1/72 inch): 34 with the default sizes."""
-    return BELOW + LINE * (text_size("xtick.labelsize") + text_size("axes.labelsize"))
+    """Height of tick labels and label below a horizontal axis, in points (1/72 inch): 34 with the default style."""
+    from matplotlib import rcParams
+
+    padding = rcParams["xtick.major.size"] + rcParams["xtick.major.pad"] + rcParams["axes.labelpad"]
+    return float(padding) + LINE * (text_size("xtick.labelsize") + text_size("axes.labelsize"))
+
+
+def ink() -> str:
+    """The colour of what is drawn on the background itself: that of text in the user's style, black by default."""
+    with extra("plots"):
+        from matplotlib import rcParams
+        from matplotlib.colors import to_hex
+    return to_hex(rcParams["text.color"])
+
+
+def series() -> list[Series]:
+    """The styles of lines, in their order."""
+    return [replace(one, colour=ink()) if one.colour == BLACK else one for one in SERIES]
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float | None = None) -> None:

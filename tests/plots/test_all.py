@@ -67,7 +67,7 @@ def test_a_picture_returns_the_axes_it_was_given_and_names_its_axes(name: str, m
 
 
 @pytest.mark.parametrize("name", ON_MIXED)
-@pytest.mark.parametrize("style", [{}, {"font.size": 16.0}, {"axes.labelsize": 18.0, "xtick.labelsize": "x-large"}])
+@pytest.mark.parametrize("style", [{}, {"font.size": 16.0}, {"axes.labelsize": 18.0, "xtick.major.pad": 11.0}])
 def test_a_legend_covers_no_data_and_lies_within_the_figure(style: Any, name: str, mixed: bo.Optimizer) -> None:
     with rc_context({**rcParamsDefault, **style}):  # other libraries may have set a style
         ax = ON_MIXED[name](mixed, None)
@@ -83,6 +83,15 @@ def test_a_legend_covers_no_data_and_lies_within_the_figure(style: Any, name: st
         assert box.y0 >= 0.0
         assert box.x0 >= 0.0
         assert box.x1 <= figure.bbox.x1
+
+
+def test_what_is_drawn_on_the_background_has_the_colour_of_text(line: bo.Optimizer) -> None:
+    with rc_context({"text.color": "white", "axes.facecolor": "black"}):
+        drawn = plots.posterior_slice(line, "x").collections
+        third = plots.convergence({"a": [1.0, 0.5], "b": [2.0, 1.0], "c": [3.0, 1.5]}).get_lines()[2]
+    (points,) = (some for some in drawn if str(some.get_label()).startswith("values told"))
+    assert points.get_facecolor()[0].tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert third.get_color() == "#ffffff"
 
 
 def test_long_names_of_choices_leave_the_legend_below_them(run: Callable[..., bo.Optimizer]) -> None:
