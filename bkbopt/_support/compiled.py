@@ -6,7 +6,9 @@ call, together with the decorated functions that it calls: loops can stand besid
 
 import contextlib
 import functools
+import importlib
 import logging
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeVar, cast
 
@@ -16,6 +18,9 @@ logger = logging.getLogger(__name__)
 
 #: What users are told while the first loops are compiled.
 NOTICE = "Compiling loops, which takes up to a minute, once; `bkbopt compile` does it beforehand."
+
+#: What numba raises for a file that is empty or cut off.
+BROKEN = (EOFError, pickle.UnpicklingError)
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -51,12 +56,43 @@ class _Loop:
                     names[name] = called.dispatcher()  # numba looks global names up when it compiles
             # Always given, also if empty: otherwise a function takes the flags of the caller for which it is compiled,
             # and keeps them for all others, in the cache too, so that results depend on who came first.
-            self._dispatcher = numba.njit(cache=True, nogil=True, fastmath=self._fastmath, inline=self._inline)(
-                self._function
-            )
+            dispatcher: Any = numba.njit(nogil=True, fastmath=self._fastmath, inline=self._inline)(self._function)
+            if (cache := _cache_of(self._function)) is not None:
+                dispatcher._cache = cache
+            self._dispatcher = dispatcher
         return self._dispatcher
 
 
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """numba's cache of a function on disk; None where there is no folder that can be written."""
+    caching: Any = importlib.import_module("numba.core.caching")
+    try:
+        cache = caching.FunctionCache(function)
+    except RuntimeError:  # its only one: neither of the two folders can be written, as in a container of another user
+        _warn_once("neither the package's nor the user's cache folder can be written")
+        return None
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_if_intact(*args: Any) -> Any:
+        try:
+            return load(*args)
+        except BROKEN:  # by a power cut, say; numba would stop here each time
+            with contextlib.suppress(OSError):
+                cache.flush()
+            return None
+
+    def save_if_possible(*args: Any) -> None:
+        try:
+            save(*args)
+        except (OSError, *BROKEN) as error:  # the disk is full, say; the code is in memory all the same
+            _warn_once(str(error))
+
+    cache.load_overload, cache.save_overload = load_if_intact, save_if_possible
+    return cache
+
+
+#: Why loops were not kept.
+_reasons: list[str] = []
 #: What is called with the name of each loop before it is compiled; see `watched`.
 _watchers: list[Callable[[str], object]] = []
 
@@ -102,6 +138,12 @@ def _listen() -> None:
             pass
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+
+
+def _warn_once(reason: str) -> None:
+    if not _reasons:
+        logger.warning("Compiled loops are not kept for other processes: %s; see NUMBA_CACHE_DIR.", reason)
+    _reasons.append(reason)
 
 
 @functools.cache

@@ -1,7 +1,9 @@
 """Compiled loops: each has floating-point flags of its own, whoever calls it first."""
 
 import ast
+import errno
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,34 @@ def test_the_first_loop_of_a_process_is_logged(tmp_path: Path, caplog: pytest.Lo
         fresh_loop(tmp_path / "a")(1.0)
         fresh_loop(tmp_path / "b")(1.0)
     assert [r.levelname for r in caplog.records] == ["INFO"]
+
+
+@pytest.mark.parametrize("fault", ["no folder", "full disk"])
+def test_loops_that_cannot_be_kept_are_compiled_in_memory_and_one_warning_says_so(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "_reasons", [])
+    if fault == "no folder":
+        monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    else:
+        monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+    with caplog.at_level(logging.WARNING):
+        assert [fresh_loop(tmp_path / name)(1.5) for name in ("one", "two")] == [3.0, 3.0]
+    (record,) = caplog.records
+    assert "not kept for other processes" in record.message
+    assert "NUMBA_CACHE_DIR" in record.message
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0.0, 0.5])
+def test_a_kept_loop_whose_file_is_cut_off_is_compiled_and_kept_again(ending: str, left: float, tmp_path: Path) -> None:
+    fresh_loop(tmp_path)(1.5)
+    (file,) = tmp_path.rglob(f"*.{ending}")
+    file.write_bytes(file.read_bytes()[: int(left * file.stat().st_size)])
+    names: list[str] = []
+    with watched(names.append):
+        assert [fresh_loop(tmp_path)(1.5) for _ in range(2)] == [3.0, 3.0]
+    assert names == ["bkbopt.fresh.twice"]
