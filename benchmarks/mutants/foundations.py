@@ -93,9 +93,37 @@ SUPPORT = (
     Fault(
         "the caller's memory is shared",
         "_support/arrays.py",
-        "torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device)",
+        'torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device or "cpu")',
         "torch.from_numpy(np.asarray(array, dtype=np.float64))",
         ARRAYS,
+    ),
+    Fault(
+        "a full disk stops the loops",
+        "_support/compiled.py",
+        "except (OSError, *BROKEN) as error:",
+        "except BROKEN as error:",
+        ("_support/test_compiled.py",),
+    ),
+    Fault(
+        "a damaged loop stays damaged",
+        "_support/compiled.py",
+        "                cache.flush()\n",
+        "                pass\n",
+        ("_support/test_compiled.py",),
+    ),
+    Fault(
+        "tensors are made on the program's device",
+        "_support/settings.py",
+        'if torch.get_default_device().type != "cpu":',
+        "if False:",
+        ("_support/test_settings.py",),
+    ),
+    Fault(
+        "in inference mode there are no gradients",
+        "_support/settings.py",
+        "if torch.is_inference_mode_enabled():",
+        "if False:",
+        ("_support/test_settings.py",),
     ),
     Fault(
         "an array is read twice from a file",

@@ -335,8 +335,8 @@ OPTIMIZER = (
     Fault(
         "threads do not wait for each other",
         "optimizer/locking.py",
-        "        with self._lock:\n            is_within",
-        "        if True:\n            is_within",
+        "with self._lock, usual_settings():",
+        "with usual_settings():",
         ("optimizer/test_sharing.py",),
     ),
 )

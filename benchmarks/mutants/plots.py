@@ -6,6 +6,20 @@ __all__ = ["PLOTS"]
 
 PLOTS = (
     Fault(
+        "legends are placed for small text",
+        "plots/style.py",
+        'text_size("xtick.labelsize") + text_size("axes.labelsize")',
+        "20.0",
+        ("plots/test_all.py",),
+    ),
+    Fault(
+        "values are black on a black background",
+        "plots/posterior.py",
+        "colour=ink(), linewidth=0.0",
+        'colour="black", linewidth=0.0',
+        ("plots/test_all.py",),
+    ),
+    Fault(
         "what is probably feasible is hatched",
         "plots/feasible.py",
         "_runs(probability < 0.5)",

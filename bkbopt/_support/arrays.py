@@ -114,7 +114,7 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
     if array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
     # A copy: read-only and Fortran-ordered arrays are accepted, and memory is not shared with the caller.
-    return torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device)
+    return torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device or "cpu")
 
 
 def without_mask(values: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from bkbopt._support.arrays import without_mask
+from bkbopt._support.settings import usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
@@ -46,7 +47,8 @@ def within_floats(runs_user_code: Callable[[], bool]) -> Iterator[None]:
         ArgumentError: floating point overflowed: a division by zero, or a matrix that is not finite.
     """
     try:
-        yield
+        with usual_settings():
+            yield
     except (ArithmeticError, np.linalg.LinAlgError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
         if runs_user_code():
             raise

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 
+from bkbopt._support.settings import usual_settings
+
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings
 
@@ -19,7 +21,7 @@ def locked(method: F) -> F:
 
     @functools.wraps(method)
     def call(self: "Readings", *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
+        with self._lock, usual_settings():
             is_within = self._core.is_in_use  # a nested call: a user's function, called by ask, may read the trials
             threads, gradients = torch.get_num_threads(), torch.is_grad_enabled()
             try:

@@ -1,8 +1,8 @@
 """Plots of runs and models with matplotlib (`pip install ".[plots]"` in a checkout).
 
 A picture is drawn on the Axes that are given, or on those of a new figure, and its Axes are returned. Nothing global is
-read or changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as
-the last line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
+changed: no figure is registered with pyplot, nothing is shown, and the style is the user's. In a notebook `ax.figure`
+as the last line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
 
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.settings import usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -34,6 +35,7 @@ LEAST = 0.02
 ON = 0.5
 
 
+@usual_settings()
 def posterior_slice(
     opt: Optimizer,
     x: str | None = None,
@@ -115,6 +117,7 @@ def posterior_slice(
     return ax
 
 
+@usual_settings()
 def posterior_contour(
     opt: Optimizer,
     x: str,

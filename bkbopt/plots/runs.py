@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.settings import usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
@@ -52,6 +53,7 @@ class Method:
         return tuple(run for run in self.runs if isinstance(run, Optimizer))
 
 
+@usual_settings()
 def convergence(
     runs: Any,
     ax: "Axes | None" = None,
@@ -115,6 +117,7 @@ def convergence(
     return ax
 
 
+@usual_settings()
 def regret(
     runs: Any,
     optimum: float,
@@ -392,7 +395,6 @@ def _finish(ax: "Axes", methods: list[Method], band: str) -> None:
 
     ax.grid(alpha=0.3)
     whole_numbers(ax)
-    more = (
-        [Patch(color=GREY, alpha=0.3, linewidth=0, label=BANDS[band])] if any(len(m.runs) > 1 for m in methods) else []
-    )
+    is_band = any(len(method.runs) > 1 for method in methods)
+    more = [Patch(color=GREY, alpha=0.3, linewidth=0, label=BANDS[band])] if is_band else []
     legend_below(ax, *more)

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt._support.checks import check_count, check_flag
 from bkbopt._support.compiled import noticed
+from bkbopt._support.settings import usual_settings
 from bkbopt._support.showing import shown_call
 from bkbopt.adapters.optuna.columns import external, held, key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
@@ -159,7 +160,7 @@ class BKBSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The parameters of all earlier trials with their latest ranges, except those with a single value."""
-        with self._lock:
+        with self._lock, usual_settings():
             latest = self._follow(study).latest_distributions()
         if not latest:
             for other in trials_of(study, TrialState.RUNNING):
@@ -175,7 +176,7 @@ class BKBSampler(BaseSampler):
         if space is None or len(fixed) == len(search_space):
             return {}
         start = time.perf_counter()
-        with self._lock, noticed(say_once):
+        with self._lock, usual_settings(), noticed(say_once):
             followed = self._follow(study)
             if self._independent_sampler is not None and not followed.designer.has_models:
                 return {}
@@ -198,9 +199,9 @@ class BKBSampler(BaseSampler):
             self._log_independent(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
-        with self._lock:
+        with self._lock, usual_settings():
             others = self._follow(study).running_points(trial.number)
-        value = independent_value(self._entropy, trial, param_name, param_distribution, others)
+            value = independent_value(self._entropy, trial, param_name, param_distribution, others)
         return external(param_distribution, value)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -274,7 +275,7 @@ class BKBSampler(BaseSampler):
 
     def _recommended(self, choose: Callable[..., Found], study: Study, fixed: Mapping[str, Any] | None) -> Found:
         """What `choose` recommends by models of all trials."""
-        with self._lock:
+        with self._lock, usual_settings():
             followed = self._follow(study)
             if not followed.designer.history.n_complete:
                 raise ArgumentError(
@@ -290,7 +291,7 @@ class BKBSampler(BaseSampler):
             return choose(followed.designer, point, followed.params, space=space)
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
-        with self._lock:
+        with self._lock, usual_settings():
             followed = self._follow(study)
         if not followed.designer.has_values:
             return
