@@ -114,7 +114,7 @@ SUPPORT = (
     Fault(
         "tensors are made on the program's device",
         "_support/settings.py",
-        'if torch.get_default_device().type != "cpu":',
+        'if torch.empty(0).device.type != "cpu":',
         "if False:",
         ("_support/test_settings.py",),
     ),

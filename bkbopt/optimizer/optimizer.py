@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, overload
 
 from bkbopt._support import forks
 from bkbopt._support.checks import check_count, check_number
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
@@ -89,7 +89,7 @@ class Optimizer(Readings):
         True
     """
 
-    @usual_settings()
+    @in_usual_settings
     def __init__(
         self,
         space_or_pool: Any,
@@ -353,7 +353,7 @@ class Optimizer(Readings):
         return optimizer
 
     @classmethod
-    @usual_settings()
+    @in_usual_settings
     def open(
         cls,
         path: str | os.PathLike[str],

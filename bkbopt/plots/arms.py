@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["pool_ucb"]
 
 
-@usual_settings()
+@in_usual_settings
 def pool_ucb(
     opt: Optimizer,
     x: Any,

@@ -14,7 +14,7 @@ import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, learnt, told
@@ -28,7 +28,7 @@ __all__ = ["calibration"]
 LEVELS = np.linspace(0.02, 0.98, 49)
 
 
-@usual_settings()
+@in_usual_settings
 def calibration(
     opt: Optimizer,
     test: Iterable[Mapping[str, Any]] | None = None,

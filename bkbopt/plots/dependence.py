@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_count
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
@@ -38,7 +38,7 @@ PANEL = 28
 LETTERS = 11.0
 
 
-@usual_settings()
+@in_usual_settings
 def partial_dependence(
     opt: Optimizer,
     x: str | None = None,
@@ -109,7 +109,7 @@ def _center(opt: Optimizer, coordinates: Coordinates, at: Mapping[str, Any] | No
     return center
 
 
-@usual_settings()
+@in_usual_settings
 def pairwise_dependence(
     opt: Optimizer,
     names: list[str] | None = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -22,7 +22,7 @@ __all__ = ["pairs_of", "pareto"]
 PAIRED = 4
 
 
-@usual_settings()
+@in_usual_settings
 def pareto(
     opt: Optimizer,
     ax: "Axes | None" = None,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
@@ -28,7 +28,7 @@ __all__ = ["overview"]
 PANEL = 40
 
 
-@usual_settings()
+@in_usual_settings
 def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "Figure":
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -35,7 +35,7 @@ LEAST = 0.02
 ON = 0.5
 
 
-@usual_settings()
+@in_usual_settings
 def posterior_slice(
     opt: Optimizer,
     x: str | None = None,
@@ -117,7 +117,7 @@ def posterior_slice(
     return ax
 
 
-@usual_settings()
+@in_usual_settings
 def posterior_contour(
     opt: Optimizer,
     x: str,

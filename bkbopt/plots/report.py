@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bkbopt import __version__
 from bkbopt._support.replacing import as_path, replace_atomically
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -44,7 +44,7 @@ MANY = 1000
 FRONT = 50
 
 
-@usual_settings()
+@in_usual_settings
 def report(
     opt: Optimizer,
     path: str | os.PathLike[str],

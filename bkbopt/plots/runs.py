@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_number
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
@@ -53,7 +53,7 @@ class Method:
         return tuple(run for run in self.runs if isinstance(run, Optimizer))
 
 
-@usual_settings()
+@in_usual_settings
 def convergence(
     runs: Any,
     ax: "Axes | None" = None,
@@ -117,7 +117,7 @@ def convergence(
     return ax
 
 
-@usual_settings()
+@in_usual_settings
 def regret(
     runs: Any,
     optimum: float,

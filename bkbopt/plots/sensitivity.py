@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bkbopt._support.checks import check_count
-from bkbopt._support.settings import usual_settings
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.readings import predicted, told
@@ -50,7 +50,7 @@ class Share:
     total: float
 
 
-@usual_settings()
+@in_usual_settings
 def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     """Sobol indices of the posterior mean over the space, by parameter; see the module's text.
 
@@ -101,7 +101,7 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     return shares
 
 
-@usual_settings()
+@in_usual_settings
 def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "Axes":
     """Importance of the parameters as bars, the largest on top: shares of the variance of the posterior mean.
 
