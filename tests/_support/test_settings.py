@@ -62,7 +62,7 @@ def test_changed_settings_change_nothing(run, change):
 @pytest.mark.parametrize("change", CHANGED)
 def test_the_settings_of_the_program_are_in_force_again_after_a_call(change):
     def settings():
-        return torch.get_default_device(), torch.is_inference_mode_enabled(), torch.get_default_dtype(), np.geterr()
+        return torch.empty(0).device, torch.is_inference_mode_enabled(), torch.get_default_dtype(), np.geterr()
 
     usual = settings()
     with CHANGED[change]():
