@@ -17,7 +17,7 @@ __all__ = ["ask_time", "complexity"]
 #: A running median is that of this part of all asks on either side, of `FEWEST` at least.
 PART = 20
 FEWEST = 4
-#: Number of asks from which on its line has fewer vertices than there are asks; a picture has fewer columns of pixels.
+#: The line has at most twice as many vertices; a picture has fewer columns of pixels.
 VERTICES = 1_000
 
 
