@@ -16,13 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "Continuum", "Grid", "LogGrid", "Scale", "Scales", "moves_on"]
+__all__ = ["Codes", "Continuum", "Grid", "LogGrid", "Scale", "Scales"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
 
-_SMALL_GRID = 12  # up to this size all other grid values are neighbours
-_LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
+
+def _within_one(encoded: Array) -> Array:
+    """Numbers clipped to [0, 1]; `np.clip` is the same, and takes five times as long for a few."""
+    return np.minimum(np.maximum(encoded, 0.0), 1.0)
 
 
 class Scale(Protocol):
@@ -57,7 +59,7 @@ class _Real(ABC):
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
-        unit = np.minimum(np.maximum(encoded, 0.0), 1.0)
+        unit = _within_one(encoded)
         value = self._beyond(unit * self.width)
         # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
         # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
@@ -79,7 +81,6 @@ class _Real(ABC):
             return np.asarray(self.low + self.low * np.expm1(exponent))
 
     def _within(self, unit: Array, value: Array) -> Array:
-        # `np.clip` is the same, and takes five times as long for a few points.
         return np.minimum(np.maximum(np.where(unit == 1.0, self.high, value), self.low), self.high)
 
     def _log1p(self, offset: Array) -> Array:
@@ -131,7 +132,7 @@ class Grid:
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
-        return np.rint(np.clip(encoded, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
+        return np.rint(_within_one(encoded) * (self.n - 1)).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
         """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
@@ -151,9 +152,9 @@ class LogGrid:
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
-        unit = np.clip(encoded, 0.0, 1.0)
+        unit = _within_one(encoded)
         below = np.floor(self.low * np.expm1(unit * self.width)).astype(np.int64)
-        below = np.clip(below, 0, self.n - 2)
+        below = np.minimum(np.maximum(below, 0), self.n - 2)
         above_is_nearer = self.encoded(below + 1) - unit < unit - self.encoded(below)
         return np.asarray(below + above_is_nearer)
 
@@ -182,7 +183,7 @@ class Codes:
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
-        return np.clip(np.rint(encoded), 0, self.n - 1).astype(np.int64)
+        return np.minimum(np.maximum(np.rint(encoded), 0), self.n - 1).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
         """See `Grid`."""
@@ -209,7 +210,7 @@ class Scales:
 
     def snapped(self, A: Array) -> Array:
         """The codes on the grids that are nearest to `A (n, d)`, and the others clipped to [0, 1]."""
-        out = np.clip(A, 0.0, 1.0)
+        out = _within_one(A)
         for j, scale in self.gridded:
             out[:, j] = scale.encoded(scale.nearest(A[:, j]))
         return out
@@ -228,14 +229,3 @@ class Scales:
         bounds = [(scale.low, scale.high) for scale in self.columns if isinstance(scale, Continuum) and not scale.log]
         low, high = np.array(bounds).reshape(-1, 2).T
         return _Intervals(low, high)
-
-
-def moves_on(scale: Scale, code: Array, n: int, *, every: bool) -> Array:
-    """Codes of the neighbours of the grid point with code `code (1,)`."""
-    here = scale.nearest(code)
-    if every or n <= _SMALL_GRID:
-        others = np.arange(n)
-    else:
-        leaps = scale.nearest(np.concatenate([code - _LEAP, code + _LEAP]))
-        others = np.unique(np.concatenate([here - 2, here - 1, here + 1, here + 2, leaps]))
-    return scale.encoded(others[(others != here) & (others >= 0) & (others < n)])

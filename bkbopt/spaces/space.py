@@ -26,6 +26,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces import parsing as _spec
 from bkbopt.spaces.base import Column
 from bkbopt.spaces.conditions import Conditions
+from bkbopt.spaces.moves import neighbours
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
 from bkbopt.spaces.points import (
     active_names,
@@ -37,7 +38,7 @@ from bkbopt.spaces.points import (
     like,
     position_of,
 )
-from bkbopt.spaces.scales import Scales, moves_on
+from bkbopt.spaces.scales import Scales
 
 __all__ = ["Categorical", "Column", "Float", "Int", "Ordinal", "Parameter", "Space"]
 
@@ -298,18 +299,17 @@ class Space:
         base = as_array("x", x)
         if base.shape != (self.dim,):
             raise ArgumentError(f"x: expected shape ({self.dim},), got {base.shape}")
-        base = self._without_inactive(self._scales.snapped(base[None]))
-        masks = self._masks(base)
-        blocks = [base[:0]]
-        for j, scale in self._scales.gridded:
-            column = self.columns[j]
-            if column.name in masks and not masks[column.name].all():
-                continue
-            moves = moves_on(scale, base[:, j], column.n_values or 0, every=column.kind == "categorical")
-            block = np.repeat(base, len(moves), axis=0)
-            block[:, j] = moves
-            blocks.append(block)
-        return like(x, self._without_inactive(self._scales.snapped(np.concatenate(blocks))))
+        return like(x, self._neighbours(base[None])[0])
+
+    def neighbours_of(self, X: Tensor) -> tuple[Tensor, list[int]]:
+        """The `neighbours (k, d)` of all points `X (n, d)`, those of the first one first, and their numbers (n,)."""
+        found, rows = self._neighbours(self._checked("X", X))
+        return like(X, found), np.bincount(rows, minlength=len(X)).tolist()
+
+    def _neighbours(self, A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        base = self._without_inactive(self._scales.snapped(A))
+        found, rows = neighbours(self._scales, self.columns, base, self._masks(base))
+        return self._without_inactive(self._scales.snapped(found)), rows
 
     def all_points(self, limit: int) -> Tensor:
         """List every point of a discrete space, `(N, d)`; the last column changes fastest.

@@ -117,6 +117,7 @@ def test_samples_snapped_points_and_neighbours_are_points(space, seed):
         assert all(point in expected for point in space.decode(near))
         assert not bool((near == x).all(1).any())
         assert torch.equal(space.snap(near), near)
+    assert torch.equal(space.neighbours_of(X)[0], torch.cat([space.neighbours(x) for x in X]))
 
 
 @given(discrete_spaces(), st.data())

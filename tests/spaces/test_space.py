@@ -208,6 +208,15 @@ def test_neighbours_are_valid_and_differ_in_one_discrete_column(space, seed):
     assert set(torch.nonzero(different)[:, 1].tolist()) == set(discrete_columns(space))
 
 
+@given(st.one_of(spaces(), spaces(discrete)), seeds)
+def test_neighbours_of_many_points_are_those_of_each(space, seed):
+    X = space.snap(cube(space, 5, seed))
+    found, numbers = space.neighbours_of(X)
+    each = [space.neighbours(x) for x in X]
+    assert torch.equal(found, torch.cat(each))
+    assert numbers == [len(near) for near in each]
+
+
 @given(spaces(discrete), seeds)
 def test_neighbours_of_small_columns_are_all_other_values(space, seed):
     x = space.snap(cube(space, 1, seed))[0]

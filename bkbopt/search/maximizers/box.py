@@ -206,15 +206,16 @@ class BoxMaximizer:
     def _refine(self, X: Tensor, score: Score, most: int) -> Tensor:
         """Gradient ascent on the relaxed columns and best-improvement moves on the discrete ones, in turn."""
         discrete = any(c.n_values is not None for c in self.space.columns)
+        moving = list(range(len(X)))
         for _ in range(3 if discrete else 1):
-            if self._relaxed:
-                X = self._ascend(X, score, most)
+            climbed = self._ascend(X, score, most) if self._relaxed else X
             if not discrete:
+                return climbed
+            # A row that no move improves, and that has not changed since, is not moved again.
+            rows = sorted({*moving, *(climbed != X).any(1).nonzero()[:, 0].tolist()})
+            X, moving = self._move(climbed, score, rows)
+            if torch.equal(X, climbed):
                 break
-            moved = self._move(X, score)
-            if torch.equal(moved, X):
-                break
-            X = moved
         return X
 
     def climbed(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
@@ -250,23 +251,25 @@ class BoxMaximizer:
 
         return ascend(sloped, X[:, columns].numpy(), most)
 
-    def _move(self, X: Tensor, score: Score) -> Tensor:
-        """Local search: each row moves to its best neighbour in one discrete column, at most eight times."""
+    def _move(self, X: Tensor, score: Score, rows: list[int]) -> tuple[Tensor, list[int]]:
+        """Local search: each of some rows moves to its best neighbour in one discrete column, at most eight times.
+
+        Also returns the rows that may have better neighbours still.
+        """
         X = X.clone()
         current = score(X)
         for _ in range(8):
-            blocks = [self.space.neighbours(x) for x in X]
-            scores = score(torch.cat(blocks))
-            improved, at = False, 0
-            for i, block in enumerate(blocks):
-                own = scores[at : at + len(block)]
-                at += len(block)
+            if not rows:
+                break
+            near, sizes = self.space.neighbours_of(X[rows])
+            moved = []
+            for i, block, own in zip(rows, near.split(sizes), score(near).split(sizes), strict=True):
                 j = int(own.argmax())
                 if own[j] > current[i]:
-                    X[i], current[i], improved = block[j], own[j], True
-            if not improved:
-                break
-        return X
+                    X[i], current[i] = block[j], own[j]
+                    moved.append(i)
+            rows = moved
+        return X, rows
 
 
 def _sorted(X: Tensor, score: Score) -> Tensor:

@@ -110,6 +110,24 @@ def test_moves_find_the_best_category_of_each_column() -> None:
     assert float(x[2]) == pytest.approx(0.3, abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["mixed", "categories"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_neighbour_of_the_result_is_better(name: str, seed: int) -> None:
+    space = bo.Space.parse(SPACES[name])
+    model, good = trained(space, seed)
+    score, x = UpperBound.over(model, 1.5), best(space, model, good, seed, SearchSettings(n_raw=8, n_local=4))
+    assert float(score(space.neighbours(x)).max()) <= float(score(x[None]))
+
+
+def test_moves_go_on_until_nothing_is_gained() -> None:
+    """There are 20 moves to the best point, more than one round of moves makes."""
+    space = bo.Space.parse({f"bit{j}": [False, True] for j in range(20)})
+    start = torch.zeros(1, 20, dtype=torch.float64)
+    maximizer, rng = BoxMaximizer(space, SearchSettings(n_raw=1, n_local=0)), np.random.default_rng(0)
+    X = maximizer.ranked(lambda X: X.sum(1), start, rng, lambda X, i: not bool(X[i].any()))
+    assert torch.equal(X[0], torch.ones(20, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("name", SPACES)
 def test_every_ranked_candidate_lies_in_the_space(name: str) -> None:
     space = bo.Space.parse(SPACES[name])
