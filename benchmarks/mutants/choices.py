@@ -161,9 +161,9 @@ CHOICES = (
     ),
     Fault(
         "the slope of a bound counts for every objective",
-        "search/criteria/criterion.py",
-        'torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))',
-        "torch.stack(by_X).sum(0)",
+        "search/criteria/pareto.py",
+        "by_bounds[:, j, None] * by for j, by in",
+        "by for j, by in",
         ("search/criteria/test_criterion.py",),
     ),
     Fault(

@@ -138,14 +138,15 @@ class Collapsed:
         from bkbopt.posterior._loops import predict_sloped
 
         check_columns(X, self.S, self.S.shape[1])
-        mean, variance, slopes = X.new_empty(len(X)), X.new_empty(len(X)), X.new_empty(2, *X.shape)
-        X = X.contiguous()
-        predict_sloped(X.numpy(), fixed, self.a.numpy(), self.roots, mean.numpy(), variance.numpy(), slopes.numpy())
+        n, d = X.shape
+        mean, variance, slopes = np.empty(n), np.empty(n), np.empty((2, n, d))
+        predict_sloped(X.contiguous().numpy(), fixed, self.a.numpy(), self.roots, mean, variance, slopes)
 
         def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
-            return torch.addcmul(by_mean[:, None] * slopes[0], by_variance[:, None], slopes[1])
+            by_X = by_mean.numpy()[:, None] * slopes[0] + by_variance.numpy()[:, None] * slopes[1]
+            return torch.from_numpy(by_X)
 
-        return mean, variance, back
+        return torch.from_numpy(mean), torch.from_numpy(variance), back
 
     @cached_property
     def roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -76,7 +76,13 @@ class _Within:
 
     def plain(self) -> "PlainBound | None":
         """See `PlainScore`."""
-        return plain_bound_of(self.criterion) if self.embedding.is_whole else None
+        bound, embedding = plain_bound_of(self.criterion), self.embedding
+        if bound is None or embedding.is_whole:
+            return bound
+        base, columns, low, width = (
+            part.numpy() for part in (embedding.base, embedding.columns, embedding.low, embedding.width)
+        )
+        return bound._replace(base=base, columns=columns, low=low, width=width)
 
     @cached_property
     def _sloped(self) -> Callable[[Tensor], tuple[Tensor, Tensor]]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.kernels import Kernel
@@ -19,6 +21,8 @@ from bkbopt.posterior.linalg import in_memory
 
 if TYPE_CHECKING:
     from bkbopt.kernels._fixed_loops import FixedKernel
+
+Floats = NDArray[np.float64]
 
 __all__ = ["CRASH_PENALTY", "Crashes", "crash_penalty"]
 
@@ -66,14 +70,14 @@ class Crashes:
         points, deviations, margins, fixed = self._points
         with torch.no_grad():
             K = self.kernel(X, points) if fixed is None or not in_memory(X) else gram_to_fixed(X, fixed)
-            # The prior standard deviation at x is left out: it is the same on both sides.
-            similarity = K / deviations
-            near_failure, near_success = similarity.split([len(self.failures), len(self.successes)], dim=1)
-            (by_failure, f), (by_success, s) = near_failure.max(1), near_success.max(1)
-            return by_failure * margins[f, s] > (1.0 - ALIKE) * by_success
+        # The prior standard deviation at x is left out: it is the same on both sides.
+        similarity, k, rows = K.cpu().numpy() / deviations, len(self.failures), np.arange(len(X))
+        f, s = similarity[:, :k].argmax(1), similarity[:, k:].argmax(1)
+        excluded = similarity[rows, f] * margins[f, s] > (1.0 - ALIKE) * similarity[rows, k + s]
+        return torch.from_numpy(excluded).to(X.device)
 
     @cached_property
-    def _points(self) -> tuple[Tensor, Tensor, Tensor, "FixedKernel | None"]:
+    def _points(self) -> tuple[Tensor, Floats, Floats, "FixedKernel | None"]:
         """Failures and successes, (f + s, d), their prior deviations, the margins of the pairs, (f, s), and the kernel.
 
         The kernel is that for compiled loops, which take a seventh of the time here, where there is one.
@@ -81,7 +85,7 @@ class Crashes:
         points = torch.cat([self.failures, self.successes])
         margins = 1.0 + CAUTION * (1.0 - _correlation(self.kernel, self.failures, self.successes))
         fixed = fixed_kernel(self.kernel, points) if in_memory(points) else None
-        return points, self.kernel.diag(points).sqrt(), margins, fixed
+        return points, self.kernel.diag(points).sqrt().cpu().numpy(), margins.cpu().numpy(), fixed
 
 
 def crash_penalty(crashes: Crashes | None, X: Tensor, unit: float = 1.0) -> Tensor:

@@ -39,7 +39,7 @@ from bkbopt.search.criteria.acquisition import (
     LogFeasibility,
 )
 from bkbopt.search.criteria.crashes import Crashes, crash_penalty
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, chained
 from bkbopt.search.maximizers.ascent import differentiated
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -155,7 +155,8 @@ class UpperBound(_Scored):
             return None
         from bkbopt.search.maximizers._loops_bound import PlainBound
 
-        return PlainBound(predict.fixed, predict.a.numpy(), predict.roots, self.acquisition.beta, VARIANCE_FLOOR)
+        score = predict.fixed, predict.a.numpy(), predict.roots, self.acquisition.beta, VARIANCE_FLOOR
+        return PlainBound.over_encoding(*score, d=predict.S.shape[1])
 
     def with_means(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior means and scores, each `(n,)`."""
@@ -381,7 +382,7 @@ class Combined:
         if self.improvement is not None:
             bounds, by_X = zip(*(bound.with_slopes(X) for bound in self.objectives), strict=True)
             gain, by_bounds = self.improvement.with_slopes(torch.stack(bounds, 1))
-            scores, slopes = scores + gain, slopes + torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))
+            scores, slopes = scores + gain, slopes + chained(by_bounds, by_X)
         return scores, slopes
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
@@ -395,6 +396,5 @@ def by_decreasing(scores: Tensor, closed: Tensor) -> Iterator[int]:
     rows = (~closed).nonzero()[:, 0]
     if not len(rows):
         return
-    scores = scores[rows]
-    yield int(rows[scores.argmax()])  # the first one is mostly all that is needed
-    yield from rows[scores.argsort(descending=True, stable=True)[1:]].tolist()
+    yield int(rows[scores[rows].argmax()])  # the first one is mostly all that is needed
+    yield from rows[scores[rows].argsort(descending=True, stable=True)[1:]].tolist()

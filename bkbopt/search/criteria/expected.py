@@ -21,7 +21,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
 from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.criterion import STILL_OPEN, Constraint, Search, UpperBound, by_decreasing
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, chained
 
 __all__ = ["SURE", "Expected", "ExpectedGain"]
 
@@ -142,7 +142,7 @@ class ExpectedGain:
         means, by_X = zip(*(objective.mean.with_slopes(X) for objective in self.objectives), strict=True)
         gain, by_means = self.improvement.with_slopes(torch.stack(means, 1))
         scores, slopes = self.objectives[0].with_slopes(X)  # with the penalty, and the first mean
-        slopes = slopes - by_X[0] + torch.einsum("ij,jil->il", by_means, torch.stack(by_X))
+        slopes = slopes - by_X[0] + chained(by_means, by_X)
         return scores - means[0] + gain, slopes
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:

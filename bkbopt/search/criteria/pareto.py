@@ -11,7 +11,7 @@ dominates. It is zero for dominated bounds; there the score decreases with the d
 gradient.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from torch import Tensor
 from bkbopt._support.compiled import compiled
 from bkbopt.search.criteria.cells import cells_of
 
-__all__ = ["Improvement", "hypervolume", "non_dominated", "reference_of"]
+__all__ = ["Improvement", "chained", "hypervolume", "non_dominated", "reference_of"]
 
 #: Largest number of points of the front by number of objectives, and for more objectives; a larger front is thinned
 #: evenly. The number of cells grows fast with both: at these numbers there are one or two thousand.
@@ -116,6 +116,11 @@ def _improved(
             if y[j] < reference[j]:
                 scores[i] -= reference[j] - y[j]
                 slopes[i, j] += 1.0
+
+
+def chained(by_bounds: Tensor, by_X: Sequence[Tensor]) -> Tensor:
+    """The gradients `(n, d)` of a score with the slopes `by_bounds (n, k)` by k bounds, whose own are `by_X`."""
+    return torch.stack([by_bounds[:, j, None] * by for j, by in enumerate(by_X)]).sum(0)
 
 
 def reference_of(F: Tensor) -> Tensor:

@@ -19,12 +19,18 @@ Ints = npt.NDArray[np.int64]
 class PlainBound(NamedTuple):
     """The score mean + beta sd of a `Collapsed` posterior as arrays; see `collapsed.py` for the symbols.
 
+    It is a score of points u (k,) of a space within the encoding: x = base, with x[columns] = low + width u.
+
     Attributes:
         kernel: the kernel with the inducing points.
         a: weights of the mean, (m,).
         roots: C (m, r) and its transpose, by rows.
         beta: multiplies the standard deviation.
         floor: lower bound of the variance, y squared.
+        base: (d,) see above.
+        columns: (k,) see above.
+        low: (k,) see above.
+        width: (k,) see above.
     """
 
     kernel: FixedKernel
@@ -32,23 +38,38 @@ class PlainBound(NamedTuple):
     roots: tuple[Floats, Floats]
     beta: float
     floor: float
+    base: Floats
+    columns: Ints
+    low: Floats
+    width: Floats
+
+    @classmethod
+    def over_encoding(
+        cls, kernel: FixedKernel, a: Floats, roots: tuple[Floats, Floats], beta: float, floor: float, *, d: int
+    ) -> "PlainBound":
+        """The score of all points of the encoding, of dimension d."""
+        return cls(kernel, a, roots, beta, floor, np.zeros(d), np.arange(d), np.zeros(d), np.ones(d))
 
 
 @fused
-def climb(rows: Rows, X: Floats, columns: Ints, bound: PlainBound, most: int) -> None:
-    """Ascend from `rows` in some `columns (c,)` of the points `X (n, d)`, which is scratch memory in these columns."""
+def climb(rows: Rows, X: Floats, relaxed: Ints, bound: PlainBound, most: int) -> None:
+    """Ascend from `rows` in the columns `relaxed (c,)` of u.
+
+    The other columns are those of the encoded points `X (n, d)`, which is scratch memory in these.
+    """
     n, c = rows.x.shape
     mean, variance, slopes, f, g = np.empty(n), np.empty(n), np.empty((2, n, X.shape[1])), np.empty(n), np.empty((n, c))
+    columns, low, width = bound.columns[relaxed], bound.low[relaxed], bound.width[relaxed]
     going = n
     while going > 0:
         for i in range(n):
             for j in range(c):
-                X[i, columns[j]] = rows.trial[i, j]
+                X[i, columns[j]] = low[j] + width[j] * rows.trial[i, j]
         predict_sloped(X, bound.kernel, bound.a, bound.roots, mean, variance, slopes)
         for i in range(n):
             sd = np.sqrt(max(variance[i], bound.floor))
             by_variance = 0.5 * bound.beta / sd if variance[i] > bound.floor else 0.0
             f[i] = mean[i] + bound.beta * sd
             for j in range(c):
-                g[i, j] = slopes[0, i, columns[j]] + by_variance * slopes[1, i, columns[j]]
+                g[i, j] = width[j] * (slopes[0, i, columns[j]] + by_variance * slopes[1, i, columns[j]])
         going = advance(rows, f, g, most)

@@ -122,13 +122,15 @@ def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: i
     return rows.x
 
 
-def ascend_bound(bound: "PlainBound", X: Floats, columns: Sequence[int], most: int) -> Floats:
-    """`ascend` for an upper confidence bound, in one compiled loop: the maxima `(n, c)` in c columns of `X (n, d)`."""
+def ascend_bound(bound: "PlainBound", U: Floats, columns: Sequence[int], most: int) -> Floats:
+    """`ascend` for an upper confidence bound, in one compiled loop: the maxima `(n, c)` in c columns of `U (n, k)`."""
     from bkbopt.search.maximizers._loops_bound import climb
 
-    at = np.array(columns, dtype=np.int64)
-    rows = _started(X[:, at])
-    climb(rows, X.copy(), at, bound, most)
+    relaxed = np.array(columns, dtype=np.int64)
+    X = np.tile(bound.base, (len(U), 1))
+    X[:, bound.columns] = bound.low + bound.width * U
+    rows = _started(U[:, relaxed])
+    climb(rows, X, relaxed, bound, most)
     return rows.x
 
 

@@ -241,13 +241,12 @@ class BoxMaximizer:
         columns, Y, with_slopes = self._relaxed, X.clone(), slopes_of(score)
 
         def sloped(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            Y[:, columns] = torch.from_numpy(free)
-            scores, slopes = with_slopes(Y)
-            slopes = slopes[:, columns]
-            unknown = slopes.isnan()
-            if bool(unknown.any()):
-                slopes = torch.where(unknown, differences(score, Y, columns, scores), slopes)
-            return scores.numpy(), slopes.numpy()
+            Y.numpy()[:, columns] = free
+            scores, by_all = with_slopes(Y)
+            slopes = by_all.numpy()[:, columns]
+            if np.isnan(slopes).any():
+                slopes = np.where(np.isnan(slopes), differences(score, Y, columns, scores).numpy(), slopes)
+            return scores.numpy(), slopes
 
         return ascend(sloped, X[:, columns].numpy(), most)
 

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.candidates.base import Scope
+from bkbopt.search.candidates.box import _Within
 from bkbopt.search.candidates.listed import GridCandidates
 from bkbopt.search.criteria.acquisition import UCB
 from bkbopt.search.criteria.criterion import UpperBound
 from bkbopt.search.designer import Designer
+from bkbopt.search.maximizers.box import BoxMaximizer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Problem
@@ -52,6 +54,25 @@ def test_the_centre_is_that_of_the_scale() -> None:
     space = {"rate": bo.Float(1e-4, 1.0, log=True), "n": bo.Int(1, 7), "kind": ["a", "b", "c"]}
     (point,) = startup(space, 1)
     assert list(bo.Space.parse(space).external([point])[0].values()) == [pytest.approx(1e-2, rel=1e-12), 4, "b"]
+
+
+def test_compiled_ascent_inside_wider_ranges_ends_where_one_by_automatic_differentiation_does() -> None:
+    wide = {"x": (0.0, 4.0), "y": (-2.0, 2.0), "z": (0.0, 1.0), "kind": ["a", "b"]}
+    encoding = Encoding(tuple(bo.Space.parse(wide).keyed.items()))
+    narrow = bo.Space.parse({"y": (-1.5, -0.5), "kind": ["a", "b"], "x": (1.0, 2.0)})
+    embedding, rng = encoding.embedding(narrow.keyed, {"z": 0.3}), np.random.default_rng(0)
+    whole = encoding.embedding(dict(encoding.parameters), {})
+    bkb = bo.BKB(bo.kernels.matern52(encoding.dim, categorical=encoding.categorical), noise=1e-2)
+    bkb.observe(whole.sample(40, rng), rng.standard_normal(40))
+    score, space = _Within(UpperBound.over(bkb.model, 1.5), embedding), embedding.space
+    assert space is not None
+    assert score.plain() is not None
+    starts, maximizer = space.sample(12, rng), BoxMaximizer(space)
+    found = maximizer.climbed(starts, score, 40)
+    expected = maximizer.climbed(starts, score.__call__, 40)
+    assert float((score(found) - score(starts)).min()) > 1e-3
+    # Searches end where a step gains less than 2e-9, which is a distance of the root of that.
+    torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
 
 
 def test_startup_point_survives_its_parameters() -> None:

@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.criteria.acquisition import (
+    CONSTRAINT_FLOOR,
     SMALLEST_GAIN,
     UCB,
     VARIANCE_FLOOR,
@@ -92,17 +93,41 @@ def test_ucb_is_the_mean_plus_beta_standard_deviations() -> None:
     assert UCB(3.0)(mean, variance).tolist() == [7.0, 3.5]
 
 
-@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3), LogFeasibility(0.2), LogGain(UCB(1.5), 0.8)])
-def test_slopes_are_those_of_automatic_differentiation(acquisition: Any) -> None:
+def torchs_log_ei(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    sd = variance.sqrt()
+    e = (mean - 0.3) / sd
+    pdf = torch.exp(-0.5 * e * e) / math.sqrt(2.0 * math.pi)
+    return torch.log(sd * (pdf + e * torch.special.ndtr(e)))
+
+
+def torchs_log_gain(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    gain = mean + 1.5 * variance.sqrt() - 0.8
+    return torch.log(SMALLEST_GAIN * torch.nn.functional.softplus(gain / SMALLEST_GAIN))
+
+
+def torchs_log_feasibility(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    return torch.special.log_ndtr((mean - 0.2 - 2.0 * CONSTRAINT_FLOOR) / variance.sqrt())
+
+
+@pytest.mark.parametrize(
+    ("acquisition", "expected"),
+    [
+        (UCB(1.5), lambda mean, variance: mean + 1.5 * variance.sqrt()),
+        (LogEI(0.3), torchs_log_ei),
+        (LogFeasibility(0.2), torchs_log_feasibility),
+        (LogGain(UCB(1.5), 0.8), torchs_log_gain),
+    ],
+)
+def test_scores_and_slopes_are_those_of_torchs_functions(acquisition: Any, expected: Any) -> None:
     rng = np.random.default_rng(0)
     mean, variance = (
-        torch.as_tensor(v).requires_grad_(True) for v in (rng.standard_normal(40), rng.uniform(0.1, 4.0, 40))
+        torch.as_tensor(v).requires_grad_(True) for v in (rng.uniform(-0.5, 2.5, 40), rng.uniform(0.1, 4.0, 40))
     )
-    scores = acquisition(mean, variance)
-    expected = torch.autograd.grad(scores.sum(), (mean, variance))
-    found, *slopes = acquisition.with_slopes(mean.detach(), variance.detach())
-    torch.testing.assert_close(found, scores.detach(), rtol=1e-12, atol=0.0)
-    torch.testing.assert_close(tuple(slopes), expected, rtol=1e-9, atol=1e-12)
+    scores = expected(mean, variance)
+    slopes = torch.autograd.grad(scores.sum(), (mean, variance))
+    found, *of_parts = acquisition.with_slopes(mean.detach(), variance.detach())
+    torch.testing.assert_close(found, scores.detach(), rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(tuple(of_parts), slopes, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("below", [-9.9e4, -1.1e5, -1e6, -1e8, -1e14])
