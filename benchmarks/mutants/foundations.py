@@ -237,6 +237,20 @@ KERNELS = (
         ("kernels/test_structured.py",),
     ),
     Fault(
+        "the slope by a category's scale counts pairs that are alike",
+        "kernels/ard.py",
+        "by_categories(codes, M * K, False, by_hamming)",
+        "by_categories(codes, M * K, True, by_hamming)",
+        ("surrogates/test_gradients.py", "kernels/test_kernels.py"),
+    ),
+    Fault(
+        "the slope by a category's variance leaves out the points themselves",
+        "kernels/_loops.py",
+        "(M[i, i] if equal else 0.0)",
+        "0.0",
+        ("surrogates/test_gradients.py", "kernels/test_structured.py"),
+    ),
+    Fault(
         "Matern-5/2 has another polynomial where gradients are wanted",
         "kernels/ard.py",
         "1.0 + a + a * a / 3.0 if",

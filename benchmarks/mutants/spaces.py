@@ -188,4 +188,32 @@ SPACES = (
         "0, 0",
         ("spaces/test_stored.py",),
     ),
+    Fault(
+        "a parameter that is not active moves",
+        "spaces/moves.py",
+        "            is_move &= active[:, self._columns]\n",
+        "            pass\n",
+        ("spaces/test_conditions.py",),
+    ),
+    Fault(
+        "neighbours of a long grid are given twice",
+        "spaces/moves.py",
+        "is_move[:, 1:] &= others[:, 1:] != others[:, :-1]",
+        "pass",
+        ("spaces/test_space.py",),
+    ),
+    Fault(
+        "a search ends after eight moves",
+        "search/maximizers/box.py",
+        "        return X, rows\n",
+        "        return X, []\n",
+        ("search/maximizers/test_box.py",),
+    ),
+    Fault(
+        "a range inside a wider one is searched as if it were the wider one",
+        "search/maximizers/_loops_bound.py",
+        "low[j] + width[j] * rows.trial[i, j]",
+        "rows.trial[i, j]",
+        ("search/candidates/test_box.py",),
+    ),
 )

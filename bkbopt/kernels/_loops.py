@@ -10,6 +10,7 @@
 | M      | (n, m) | -         | derivative of a scalar by K                                               |
 | r2     | (m,)   | -         | squared distances of one point                                            |
 | D      | scalar | -         | distance |A_ij - B_jk| in one column                                      |
+| codes  | (q, n) | -         | categories of the points, a row for each categorical column               |
 
 The module is imported at the first call, since importing numba takes a fraction of a second.
 """
@@ -23,14 +24,17 @@ from bkbopt._support.compiled import fast, fused
 from bkbopt._support.exponential import exp_of_negative
 
 __all__ = [
+    "add_categories",
     "add_columns",
     "add_columns_gram",
+    "by_categories",
     "by_columns",
     "by_points",
     "radial",
     "radial_by_points",
     "radial_by_scales",
     "radial_gram",
+    "times_categories",
     "total",
 ]
 
@@ -199,3 +203,36 @@ def by_columns(A: Floats, B: Floats, a: Floats, M: Floats, by_scale: Floats, by_
                 variances[k] = e * (1.0 + D + square)
             by_scale[j] += 2.0 * a[j] * total(scales, i)
             by_variance[j] += a[j] * (2.0 * total(variances, i) + M[i, i])
+
+
+@fused
+def times_categories(codes: Floats, factor: Floats, K: Floats) -> None:
+    """Multiply `K (n, n)` by the `factor (q,)` of each column in which the categories of two points differ."""
+    n = K.shape[0]
+    for i in range(n):
+        for q in range(len(factor)):
+            for k in range(n):
+                K[i, k] *= 1.0 if codes[q, k] == codes[q, i] else factor[q]
+
+
+@fused
+def add_categories(codes: Floats, a: Floats, K: Floats) -> None:
+    """Add `a (q,)` to `K (n, n)` for each column in which the categories of two points are equal."""
+    n = K.shape[0]
+    for i in range(n):
+        for q in range(len(a)):
+            for k in range(n):
+                K[i, k] += a[q] if codes[q, k] == codes[q, i] else 0.0
+
+
+@fused
+def by_categories(codes: Floats, M: Floats, equal: bool, out: Floats) -> None:
+    """Sums (q,) of the symmetric `M (n, n)` over the pairs of points whose categories are `equal`, or differ."""
+    n = M.shape[0]
+    terms = np.empty(n)
+    out[:] = 0.0
+    for i in range(n):
+        for q in range(len(codes)):
+            for k in range(i):
+                terms[k] = M[i, k] if (codes[q, k] == codes[q, i]) == equal else 0.0
+            out[q] += 2.0 * total(terms, i) + (M[i, i] if equal else 0.0)

@@ -129,17 +129,18 @@ class ARDKernel:
 
     def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
-        from bkbopt.kernels._loops import radial_by_scales, radial_gram
+        from bkbopt.kernels._loops import by_categories, radial_by_scales, radial_gram, times_categories
 
-        points, form, rows = selected(U, self._numeric).contiguous().numpy(), FORMS.index(self.form), U.numpy()
-        differ, c = [rows[:, j, None] != rows[None, :, j] for j in self.categorical], len(self._numeric)
+        points, form = selected(U, self._numeric).contiguous().numpy(), FORMS.index(self.form)
+        codes, c = selected(U, self.categorical).T.contiguous().numpy(), len(self._numeric)
 
         def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             A, by_category, height = points * np.exp(-theta[:c]), np.exp(-theta[c:-1]), math.exp(theta[-1])
-            B, K = np.ascontiguousarray(A.T), np.empty((len(A), len(A)))
+            B, K, factor = np.ascontiguousarray(A.T), np.empty((len(A), len(A))), None
             radial_gram(A, B, form, height, K)
-            factors = [np.where(D, h, 1.0) for D, h in zip(differ, np.exp(-by_category), strict=True)]
-            factor = functools.reduce(np.multiply, factors) if factors else None
+            if len(codes):
+                factor = np.ones_like(K)
+                times_categories(codes, np.exp(-by_category), factor)
 
             def pullback(M: Floats) -> Floats:
                 M = M if factor is None else M * factor
@@ -147,9 +148,9 @@ class ARDKernel:
                 radial_by_scales(A, B, form, height, M, out)
                 if factor is None:
                     return out
-                MK = M * K
-                by_hamming = [h * MK[D].sum() for D, h in zip(differ, by_category, strict=True)]
-                return np.concatenate([out[:-1], by_hamming, out[-1:]])
+                by_hamming = np.empty(len(codes))
+                by_categories(codes, M * K, False, by_hamming)
+                return np.concatenate([out[:-1], by_category * by_hamming, out[-1:]])
 
             return (K if factor is None else K * factor), pullback
 

@@ -125,22 +125,22 @@ class ColumnsKernel:
 
     def by_theta(self, U: Tensor) -> ByTheta:
         """See `ClosedFormKernel`."""
-        from bkbopt.kernels._loops import add_columns_gram, by_columns
+        from bkbopt.kernels._loops import add_categories, add_columns_gram, by_categories, by_columns
 
-        points, rows, c = selected(U, self.numeric).contiguous().numpy(), U.numpy(), len(self.log_lengthscale)
-        agree = [rows[:, j, None] == rows[None, :, j] for j in self.categorical]
+        points, c = selected(U, self.numeric).contiguous().numpy(), len(self.log_lengthscale)
+        codes = selected(U, self.categorical).T.contiguous().numpy()
 
         def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             A, variance = points * (SQRT5 * np.exp(-theta[:c])), np.exp(theta[c:])
             B, K = np.ascontiguousarray(A.T), np.zeros((len(A), len(A)))
             add_columns_gram(A, B, variance, K)
-            for D, a in zip(agree, variance[c:], strict=True):
-                K += a * D
+            add_categories(codes, variance[c:], K)
 
             def pullback(M: Floats) -> Floats:
                 by_scale, by_variance = np.empty(c), np.empty(len(variance))
                 by_columns(A, B, variance, M, by_scale, by_variance)
-                by_variance[c:] = [a * M[D].sum() for D, a in zip(agree, variance[c:], strict=True)]
+                by_categories(codes, M, True, by_variance[c:])
+                by_variance[c:] *= variance[c:]
                 return np.concatenate([by_scale, by_variance])
 
             return K, pullback

@@ -191,6 +191,26 @@ class Codes:
 
 
 @dataclass(frozen=True, eq=False)
+class _EvenGrids:
+    """Several grids of equal steps, choices among them: grid point k is encoded as k / width, in arrays (n, c)."""
+
+    n: Array
+    width: Array
+
+    def encoded(self, positions: Array) -> Array:
+        """See `Scale`."""
+        return positions / self.width
+
+    def nearest(self, encoded: Array) -> Array:
+        """See `Scale`."""
+        return np.asarray(np.rint(np.minimum(np.maximum(encoded, 0.0), (self.n - 1.0) / self.width) * self.width))
+
+    def spread(self, unit: Array) -> Array:
+        """See `Grid`."""
+        return np.minimum(np.maximum(np.floor(unit * self.n), 0.0), self.n - 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class Scales:
     """The scales of all columns of a table of codes (n, d)."""
 
@@ -210,15 +230,36 @@ class Scales:
 
     def snapped(self, A: Array) -> Array:
         """The codes on the grids that are nearest to `A (n, d)`, and the others clipped to [0, 1]."""
-        out = _within_one(A)
-        for j, scale in self.gridded:
+        out, (columns, grids) = _within_one(A), self._even_grids
+        if columns:
+            out[:, columns] = grids.encoded(grids.nearest(A[:, columns]))
+        for j, scale in self._log_grids:
             out[:, j] = scale.encoded(scale.nearest(A[:, j]))
+        return out
+
+    def spread(self, U: Array) -> Array:
+        """Codes of points of the unit cube `U (n, d)`, see `Grid.spread`; intervals are taken as they are."""
+        out, (columns, grids) = _within_one(U), self._even_grids
+        if columns:
+            out[:, columns] = grids.encoded(grids.spread(out[:, columns]))
+        for j, scale in self._log_grids:
+            out[:, j] = scale.encoded(scale.spread(out[:, j]))
         return out
 
     @cached_property
     def gridded(self) -> list[tuple[int, Grid | LogGrid | Codes]]:
         """The scales with a limited number of positions, with their columns."""
         return [(j, scale) for j, scale in enumerate(self.columns) if isinstance(scale, Grid | LogGrid | Codes)]
+
+    @cached_property
+    def _even_grids(self) -> tuple[list[int], _EvenGrids]:
+        found = [(j, scale) for j, scale in self.gridded if not isinstance(scale, LogGrid)]
+        widths = [1.0 if isinstance(scale, Codes) else scale.width for _, scale in found]
+        return [j for j, _ in found], _EvenGrids(np.array([float(scale.n) for _, scale in found]), np.array(widths))
+
+    @cached_property
+    def _log_grids(self) -> list[tuple[int, LogGrid]]:
+        return [(j, scale) for j, scale in self.gridded if isinstance(scale, LogGrid)]
 
     @cached_property
     def _even(self) -> list[int]:

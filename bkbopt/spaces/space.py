@@ -26,7 +26,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces import parsing as _spec
 from bkbopt.spaces.base import Column
 from bkbopt.spaces.conditions import Conditions
-from bkbopt.spaces.moves import neighbours
+from bkbopt.spaces.moves import Moves
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
 from bkbopt.spaces.points import (
     active_names,
@@ -272,10 +272,7 @@ class Space:
         A continuum is taken as it is (clipped to [0, 1]). Values of a grid and choices have equal cells of [0, 1]; a
         whole number v on a log scale has the logarithmic width of [v - 1/2, v + 1/2]. The errors are `decode`'s.
         """
-        out = np.clip(self._checked("U", U), 0.0, 1.0)
-        for j, scale in self._scales.gridded:
-            out[:, j] = scale.encoded(scale.spread(out[:, j]))
-        return like(U, self._without_inactive(out))
+        return like(U, self._without_inactive(self._scales.spread(self._checked("U", U))))
 
     def sample(self, n: int, generator: np.random.Generator) -> Tensor:
         """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says.
@@ -289,27 +286,19 @@ class Space:
             raise ArgumentError(f"n: expected 0 or more, got {n}")
         return self.from_unit(torch.from_numpy(generator.random((int(n), self.dim))))
 
-    def neighbours(self, x: Tensor) -> Tensor:
-        """Give the points `(k, d)` that differ from `x (d,)`, once snapped, in one discrete parameter.
+    def neighbours(self, X: Tensor) -> tuple[Tensor, list[int]]:
+        """Points `(k, d)` that differ from one of `X (n, d)`, once snapped, in one discrete parameter.
 
-        Choices, and values on grids of at most 12, change to every other one. Longer grids move by one and two
-        steps and by a tenth of the encoded range, or to the end of the range where that is nearer. What becomes active
-        is mid-range. k is 0 in a space without discrete columns. The errors are `decode`'s.
+        Those of the first point come first; also returns the number of each point's neighbours, (n,). Choices, and
+        values on grids of at most 12, change to every other one. Longer grids move by one and two steps and by a tenth
+        of the encoded range, or to the end of the range where that is nearer. What becomes active is mid-range. k is 0
+        in a space without discrete columns. The errors are `decode`'s.
         """
-        base = as_array("x", x)
-        if base.shape != (self.dim,):
-            raise ArgumentError(f"x: expected shape ({self.dim},), got {base.shape}")
-        return like(x, self._neighbours(base[None])[0])
-
-    def neighbours_of(self, X: Tensor) -> tuple[Tensor, list[int]]:
-        """The `neighbours (k, d)` of all points `X (n, d)`, those of the first one first, and their numbers (n,)."""
-        found, rows = self._neighbours(self._checked("X", X))
-        return like(X, found), np.bincount(rows, minlength=len(X)).tolist()
-
-    def _neighbours(self, A: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        base = self._without_inactive(self._scales.snapped(A))
-        found, rows = neighbours(self._scales, self.columns, base, self._masks(base))
-        return self._without_inactive(self._scales.snapped(found)), rows
+        A = self._without_inactive(self._scales.snapped(self._checked("X", X)))
+        found, rows = self._moves.neighbours(A, self._active(A))
+        if self.is_conditional:
+            found = self._without_inactive(self._scales.snapped(found))
+        return like(X, found), np.bincount(rows, minlength=len(A)).tolist()
 
     def all_points(self, limit: int) -> Tensor:
         """List every point of a discrete space, `(N, d)`; the last column changes fastest.
@@ -371,6 +360,10 @@ class Space:
     def _scales(self) -> Scales:
         return Scales(tuple(parameter.scale for _, parameter in self._free))
 
+    @cached_property
+    def _moves(self) -> Moves:
+        return Moves(self._scales)
+
     def _checked(self, argument: str, X: Tensor) -> NDArray[np.float64]:
         A = as_array(argument, X)
         if A.ndim != 2 or A.shape[1] != self.dim:
@@ -378,11 +371,17 @@ class Space:
         return A
 
     def _without_inactive(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Encoded points whose inactive columns hold their constants; changed in place."""
+        """Encoded points whose inactive columns hold their constants."""
+        active = self._active(A)
+        return A if active is None else np.where(active, A, [parameter.absent for _, parameter in self._free])
+
+    def _active(self, A: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+        """Where the columns of encoded points `(n, d)` are active, (n, d); None for everywhere."""
+        active = np.ones(A.shape, dtype=np.bool_) if self.is_conditional else None
         for name, mask in self._masks(A).items():
-            if name in self._index:
-                A[~mask, self._index[name]] = self.parameters[name].absent
-        return A
+            if active is not None and name in self._index:
+                active[:, self._index[name]] = mask
+        return active
 
     def _masks(self, A: NDArray[np.float64]) -> Mapping[str, NDArray[np.bool_]]:
         """Where each conditional parameter is active in encoded points `(n, d)`."""

@@ -192,7 +192,7 @@ def test_snap_finds_the_nearest_grid_code(parameter, seed):
     X = cube(space, 20, seed)
     snapped = space.snap(X)
     for x, here in zip(X, snapped, strict=True):
-        beside = space.neighbours(here)
+        beside = space.neighbours(here[None])[0]
         # Two codes as near as each other (to rounding) are both right.
         assert bool(((beside - x).abs() >= (here - x).abs() - EPS).all())
 
@@ -200,7 +200,7 @@ def test_snap_finds_the_nearest_grid_code(parameter, seed):
 @given(spaces(), seeds)
 def test_neighbours_are_valid_and_differ_in_one_discrete_column(space, seed):
     x = space.snap(cube(space, 1, seed))[0]
-    near = space.neighbours(x)
+    near = space.neighbours(x[None])[0]
     different = near != x
     assert torch.equal(different.sum(1), torch.ones(len(near), dtype=torch.int64))
     assert torch.equal(space.snap(near), near)
@@ -208,11 +208,18 @@ def test_neighbours_are_valid_and_differ_in_one_discrete_column(space, seed):
     assert set(torch.nonzero(different)[:, 1].tolist()) == set(discrete_columns(space))
 
 
+@pytest.mark.parametrize(("here", "beside"), [(7, [5, 6, 8, 9]), (0, [1, 2]), (14, [12, 13, 15])])
+def test_neighbours_on_a_long_grid_are_given_once(here, beside):
+    space = Space.parse({"n": Int(0, 15)})  # a tenth of the range is a step and a half
+    found, _ = space.neighbours(space.encode([{"n": here}]))
+    assert [point["n"] for point in space.decode(found)] == beside
+
+
 @given(st.one_of(spaces(), spaces(discrete)), seeds)
 def test_neighbours_of_many_points_are_those_of_each(space, seed):
     X = space.snap(cube(space, 5, seed))
-    found, numbers = space.neighbours_of(X)
-    each = [space.neighbours(x) for x in X]
+    found, numbers = space.neighbours(X)
+    each = [space.neighbours(x[None])[0] for x in X]
     assert torch.equal(found, torch.cat(each))
     assert numbers == [len(near) for near in each]
 
@@ -220,7 +227,7 @@ def test_neighbours_of_many_points_are_those_of_each(space, seed):
 @given(spaces(discrete), seeds)
 def test_neighbours_of_small_columns_are_all_other_values(space, seed):
     x = space.snap(cube(space, 1, seed))[0]
-    near = space.neighbours(x)
+    near = space.neighbours(x[None])[0]
     for j, column in enumerate(space.columns):
         moved = near[near[:, j] != x[j]]
         if column.kind == "categorical" or column.n_values <= 12:
@@ -291,7 +298,7 @@ def test_same_point_has_the_same_code_in_any_layout(space, seed):
 def test_inputs_are_not_changed(space, seed):
     X = cube(space, 5, seed, spill=0.3)
     before = X.clone()
-    space.snap(X), space.from_unit(X), space.decode(X), space.neighbours(X[0])
+    space.snap(X), space.from_unit(X), space.decode(X), space.neighbours(X)
     assert torch.equal(X, before)
 
 

@@ -185,7 +185,7 @@ def test_encode_refuses_what_is_no_list_of_dicts(rows):
         SPACE.encode(rows)
 
 
-@pytest.mark.parametrize("call", [SPACE.decode, SPACE.canonical, SPACE.snap, SPACE.from_unit])
+@pytest.mark.parametrize("call", [SPACE.decode, SPACE.canonical, SPACE.snap, SPACE.from_unit, SPACE.neighbours])
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
@@ -201,12 +201,6 @@ def test_encode_refuses_what_is_no_list_of_dicts(rows):
 def test_encoded_points_are_checked(call, X, error, message):
     with pytest.raises(error, match=message):
         call(X)
-
-
-@pytest.mark.parametrize("x", [torch.zeros(3), torch.zeros(1, 4)])
-def test_neighbours_refuse_the_wrong_shape(x):
-    with pytest.raises(ArgumentError, match=r"x: expected shape \(4,\)"):
-        SPACE.neighbours(x)
 
 
 @pytest.mark.parametrize(("n", "error"), [(-1, ArgumentError), (1.5, ArgumentTypeError), (True, ArgumentTypeError)])

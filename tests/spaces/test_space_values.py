@@ -92,7 +92,7 @@ def test_space_without_free_parameters_has_one_point():
     expected = [{"a": 1, "b": 2.0, "c": 3.0, "d": 4, "e": "only"}]
     assert space.decode(space.all_points(1)) == expected
     assert space.encode([{}, *expected]).shape == (2, 0)
-    assert space.neighbours(torch.zeros(0)).shape == (0, 0)
+    assert space.neighbours(torch.zeros(1, 0))[0].shape == (0, 0)
     assert space.sample(3, np.random.default_rng(0)).shape == (3, 0)
 
 
@@ -159,7 +159,7 @@ def test_ordinals_are_encoded_as_equal_steps():
 
 def test_neighbours_of_a_long_ordinal_are_near_in_its_order():
     space = Space.parse({"p": Ordinal([2**k for k in range(51)])})
-    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.5])))]
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([[0.5]]))[0])]
     assert values == [2**k for k in (20, 23, 24, 26, 27, 30)]
 
 
@@ -315,9 +315,9 @@ def test_cardinality_is_infinite_with_a_continuum():
 
 def test_neighbours_on_long_grids_step_by_one_two_and_a_tenth():
     space = Space.parse({"p": Int(0, 100)})
-    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.5])))]
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([[0.5]]))[0])]
     assert values == [40, 48, 49, 51, 52, 60]
-    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.99])))]
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([[0.99]]))[0])]
     assert values == [89, 97, 98, 100]
 
 

@@ -260,7 +260,7 @@ class BoxMaximizer:
         for _ in range(8):
             if not rows:
                 break
-            near, sizes = self.space.neighbours_of(X[rows])
+            near, sizes = self.space.neighbours(X[rows])
             moved = []
             for i, block, own in zip(rows, near.split(sizes), score(near).split(sizes), strict=True):
                 j = int(own.argmax())
