@@ -202,18 +202,4 @@ SPACES = (
         "pass",
         ("spaces/test_space.py",),
     ),
-    Fault(
-        "a search ends after eight moves",
-        "search/maximizers/box.py",
-        "        return X, rows\n",
-        "        return X, []\n",
-        ("search/maximizers/test_box.py",),
-    ),
-    Fault(
-        "a range inside a wider one is searched as if it were the wider one",
-        "search/maximizers/_loops_bound.py",
-        "low[j] + width[j] * rows.trial[i, j]",
-        "rows.trial[i, j]",
-        ("search/candidates/test_box.py",),
-    ),
 )
