@@ -18,16 +18,12 @@ processor, medians over the repeats.
 """
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import bkbopt
 from benchmarks import crowd_parts
+from benchmarks.in_turns import HEADER, compared, measured, versions
 from benchmarks.report import conditions, print_table
 
 __all__ = ["SIZES", "main", "measure"]
@@ -60,25 +56,11 @@ TITLES = {
     "turn": "box",
     "pool_turn": "pool of 100,000",
 }
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def measure(part: str, size: int, checkout: Path) -> dict[str, float]:
-    """The numbers of a part, in a process that imports bkbopt from the checkout.
-
-    Raises:
-        SystemExit: the process failed, or had another package.
-    """
-    environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": str(checkout)}
-    # -P: the folder of the file is no place to import from.
-    line = [sys.executable, "-P", str(Path(crowd_parts.__file__).resolve()), part, str(size)]
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{part} of {checkout} failed:\n{done.stderr}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    if not Path(found["package"]).is_relative_to(checkout):
-        raise SystemExit(f"--against: expected a checkout with a folder bkbopt, got {checkout}")
-    return dict(found["numbers"])
+    """The numbers of a part; see `in_turns.measured`."""
+    return measured(Path(crowd_parts.__file__).resolve(), [part, str(size)], checkout)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,23 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", type=int, help="one size for all parts")
     options = parser.parse_args(arguments)
     sizes = {**SIZES, **QUICK} if options.quick else SIZES
-    versions = [Path(bkbopt.__file__).resolve().parents[1]]
-    if options.against is not None:
-        versions.append(options.against.resolve())
+    checkouts, rows = versions(options.against), list[tuple[object, ...]]()
     print(conditions(1))
-    rows = []
+    repeats = options.repeats or (1 if options.quick else 3)
     for part in options.parts:
         for size in (options.size,) if options.size else sizes[part]:
-            runs: list[list[dict[str, float]]] = [[] for _ in versions]
-            for _ in range(options.repeats or (1 if options.quick else 3)):
-                for version, kept in zip(versions, runs, strict=True):
-                    kept.append(measure(part, size, version))
             title = TITLES.get(part, "box").format(size)
-            for name in runs[0][0]:
-                numbers = [statistics.median(run[name] for run in kept) for kept in runs]
-                rows.append((f"{title}, {name}", *numbers, *(n / numbers[0] for n in numbers[1:])))
-                print(f"  {rows[-1][0]} {' '.join(f'{n:.4g}' for n in numbers)}", file=sys.stderr, flush=True)
-    header = ("measure", "this version", *(("other", "other / this") if len(versions) > 1 else ()))
+            rows += compared(partial(measure, part, size), checkouts, repeats, title)
+    header = HEADER[len(checkouts) - 1]
     print_table("What suggestions cost: processor time of one thread, medians", header, rows)
     print(conditions(1))
 
