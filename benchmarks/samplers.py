@@ -118,6 +118,10 @@ def _smac(seed: int) -> BaseSampler:
     return SmacSampler(seed, N_STARTUP)
 
 
+def _genetic(seed: int) -> BaseSampler:
+    return optuna.samplers.NSGAIISampler(seed=seed, population_size=30)  # the default of 50 is too many for 400 trials
+
+
 def _random(seed: int) -> BaseSampler:
     return optuna.samplers.RandomSampler(seed=seed)
 
@@ -133,6 +137,7 @@ SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "tpe_group": _tpe_group,
     "tpe_liar": _tpe_liar,
     "bkb": _bkb,
+    "genetic": _genetic,
     "gp_sampler": _gp_sampler,
     "turbo": _turbo,
     "hebo": _hebo,

@@ -3,7 +3,8 @@
 The classic functions: seven are smooth or have ripples smaller than the noise, three more are strongly multimodal
 (Rastrigin's, Schwefel's, Shekel's) and one is made of random peaks. Rosenbrock's and Griewank's are BoTorch's own.
 Functions whose minimum lies at, or near, the centre of their usual box have the cut boxes of
-`sample_efficiency.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each.
+`sample_efficiency.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each, and those of
+`benchmarks.choice_tasks` have choices alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import torch
 from botorch.test_functions.synthetic import Griewank, Hartmann, Rosenbrock, SyntheticTestFunction
 
 from benchmarks import structured_functions as structured
+from benchmarks.choice_tasks import CHOICES, ChoiceProblem
 from benchmarks.functions import PROBLEMS, Array, Problem, levy, random_peaks
 from benchmarks.sample_efficiency import off_centre
 from benchmarks.structured_functions import MixedProblem
@@ -29,6 +31,7 @@ __all__ = [
     "TASKS",
     "Task",
     "from_botorch",
+    "of_choices",
     "of_problem",
     "of_tuning",
     "with_outliers",
@@ -134,6 +137,25 @@ def without_noise(task: Task) -> Task:
     return replace(task, name=f"{task.name}-noiseless", observe=observe, note=note)
 
 
+def of_choices(problem: ChoiceProblem) -> Task:
+    """A function of choices with its noise; its minimum is not known."""
+    names, scale = [f"x{j}" for j in range(len(problem.n_choices))], problem.iqr()
+
+    def suggest(trial: optuna.Trial) -> None:
+        for name, k in zip(names, problem.n_choices, strict=True):
+            trial.suggest_categorical(name, [chr(ord("a") + choice) for choice in range(k)])
+
+    def truth(params: Params) -> float:
+        return problem.value(np.array([ord(params[name]) - ord("a") for name in names]))
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        value = truth(params)
+        return value + 0.1 * scale * float(np.random.default_rng([78, seed, number]).standard_normal()), value
+
+    note = f"{len(names)} choices of {problem.n_choices[0]}, noise sd = 0.1 IQR"
+    return Task(problem.name, suggest, observe, truth, scale, None, note)
+
+
 def of_tuning(tuning: Tuning) -> Task:
     """A model to tune; the average over trials counts what was observed, whose noise averages out."""
 
@@ -212,6 +234,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
     "noiseless": NOISELESS,
+    "choices": tuple(problem.name for problem in CHOICES),
+    "choices-noiseless": tuple(f"{problem.name}-noiseless" for problem in CHOICES),
     **OUTLIERS,
 }
 
@@ -231,4 +255,9 @@ TASKS |= {
     f"{name}-{kind}": lambda name=name, kind=kind: with_outliers(TASKS[name](), kind)  # type: ignore[misc]
     for name in _WITH_OUTLIERS
     for kind in OUTLIERS
+}
+TASKS |= {problem.name: lambda problem=problem: of_choices(problem) for problem in CHOICES}  # type: ignore[misc]
+TASKS |= {
+    f"{problem.name}-noiseless": lambda problem=problem: without_noise(of_choices(problem))  # type: ignore[misc]
+    for problem in CHOICES
 }

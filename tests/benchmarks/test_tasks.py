@@ -42,7 +42,8 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    others = {name for names in (NOISELESS, *OUTLIERS.values()) for name in names}
+    apart = (NOISELESS, SETS["choices"], SETS["choices-noiseless"], *OUTLIERS.values())
+    others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
         {re.sub(r"\d+", "", name) for name in names if TASKS[name]().minimum is not None}
@@ -51,6 +52,21 @@ def test_every_task_is_for_development_or_held_out() -> None:
     alone = {"branin", "ackley-off", "rosenbrock", "griewank-off", "rastrigin-off", "schwefel", "shekel"}
     assert kinds[0] - kinds[1] == alone  # the classic functions that have a rotated or mirrored counterpart
     assert not kinds[1] - kinds[0]
+
+
+@pytest.mark.parametrize("name", SETS["choices"])
+def test_functions_of_choices_are_reached_by_their_names_and_noisy(name: str) -> None:
+    task, exact = TASKS[name](), TASKS[f"{name}-noiseless"]()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trials = [study.ask() for _ in range(40)]
+    for trial in trials:
+        task.suggest(trial)
+    values = np.array([task.truth(trial.params) for trial in trials])
+    told = np.array([task.observe(trial.params, 0, i)[0] for i, trial in enumerate(trials)])
+    assert [exact.observe(trial.params, 0, 3) for trial in trials] == [(value, value) for value in values]
+    # Four standard errors of a standard deviation from 40 draws.
+    assert np.std(told - values) == pytest.approx(0.1 * task.scale, rel=0.45)
+    assert len(set(values)) == 40
 
 
 def test_a_noiseless_task_tells_the_true_value() -> None:

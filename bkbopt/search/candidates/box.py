@@ -90,6 +90,26 @@ class _Within:
 
 
 @dataclass(frozen=True)
+class _Untaken:
+    """A score of the points `U (n, k)` of a discrete space, minus infinity for those with the keys `taken`."""
+
+    score: _Within
+    taken: set[bytes]
+
+    def __call__(self, U: Tensor) -> Tensor:
+        closed = torch.tensor([key in self.taken for key in row_keys(U)], dtype=torch.bool)
+        return torch.where(closed, -torch.inf, self.score(U))
+
+    def with_slopes(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`; an ascent passes over points that are taken."""
+        return self.score.with_slopes(U)
+
+    def plain(self) -> "PlainBound | None":
+        """See `PlainScore`."""
+        return self.score.plain()
+
+
+@dataclass(frozen=True)
 class _SharedStarts:
     """Random points that are shared by several suggestions as starts of their searches.
 
@@ -200,7 +220,7 @@ class BoxCandidates:
         """See `CandidateSet`."""
         shared, taken = scope.shared, self._keys(scope.taken)
         if shared is None:
-            return self._first_open(self._ranked(criterion, scope), taken)
+            return self._first_open(self._ranked(criterion, scope, taken), taken)
         if shared.finished is not None and isinstance(criterion, Greedy) and self.maximizer.is_relaxed:
             maximised = self._maximiser(shared.finished, shared, scope)
             if len(maximised.U):
@@ -208,21 +228,25 @@ class BoxCandidates:
                 choice = self._first_of(self._near(criterion, maximised, still_open, scope.rng), taken)
                 if choice is not None:
                     return choice
-        return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
+        return self._first_open(self._ranked_from_shared(criterion, shared, scope, taken), taken)
 
-    def _ranked(self, criterion: Criterion, scope: Scope) -> Tensor:
+    def _score(self, criterion: Criterion, taken: set[bytes]) -> _Within | _Untaken:
+        """The score of a search; on a continuum an open point is next to each one that is taken."""
+        score = _Within(criterion, self.embedding)
+        return _Untaken(score, taken) if self.is_discrete and taken else score
+
+    def _ranked(self, criterion: Criterion, scope: Scope, taken: set[bytes]) -> Tensor:
         """The points of a whole search, best first, (n, k)."""
         incumbents = self.embedding.project(scope.incumbents)
-        return self.maximizer.ranked(_Within(criterion, self.embedding), incumbents, scope.rng, self._usable)
+        return self.maximizer.ranked(self._score(criterion, taken), incumbents, scope.rng, self._usable)
 
-    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope) -> Tensor:
+    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope, taken: set[bytes]) -> Tensor:
         """The points of a search from the shared random points, best first, (n, k)."""
         incumbents = self.embedding.project(scope.incumbents)
         start = self._best_of_shared(criterion, shared) if len(incumbents) else None
         if start is None:
-            return self._ranked(criterion, scope)
-        score = _Within(criterion, self.embedding)
-        return self.maximizer.ranked_from(start, score, incumbents, scope.rng, self._usable)
+            return self._ranked(criterion, scope, taken)
+        return self.maximizer.ranked_from(start, self._score(criterion, taken), incumbents, scope.rng, self._usable)
 
     def _maximiser(self, finished: Callable[[], Criterion], shared: Shared, scope: Scope) -> _Maximised:
         """The search for the maximiser without running trials, made once for the same finished trials."""
@@ -232,7 +256,7 @@ class BoxCandidates:
             assert isinstance(criterion, Greedy)
             # Other suggestions order the shared points by another criterion, possibly with no pending point either.
             own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
-            U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng))[:N_NEAR]
+            U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng), set())[:N_NEAR]
             canonical = self.space.canonical(U)
             usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
