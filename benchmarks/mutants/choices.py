@@ -257,4 +257,25 @@ CHOICES = (
         "rows.trial[i, j]",
         ("search/candidates/test_box.py",),
     ),
+    Fault(
+        "a search among choices ends where points are taken",
+        "search/candidates/box.py",
+        "return _Untaken(score, taken) if self.is_discrete and taken else score",
+        "return score",
+        ("search/candidates/test_box.py",),
+    ),
+    Fault(
+        "a search among many choices repeats one point",
+        "search/choosing.py",
+        "and candidates.n_arms is None\n",
+        "and candidates.n_arms is not None\n",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "late suggestions among many choices repeat no point",
+        "search/choosing.py",
+        "exploits = number % 2 == 0 and",
+        "exploits = False and",
+        ("search/test_choosing.py",),
+    ),
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -360,3 +361,41 @@ def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
     core = opt._core.update()
     pending = core.history.X[:LARGE_BATCH]
     assert not core.models.posteriors(pending, None, width=0.0).is_greedy
+
+
+def flags_told(n: int) -> tuple[bo.Optimizer, Callable[[bo.Trial], float]]:
+    """An optimizer of 20 flags, most of which should be set, after `n` noisy values at random points."""
+    rng = np.random.default_rng(0)
+    weights, names = rng.uniform(-0.3, 1.0, 20), [f"flag{j}" for j in range(20)]
+    opt = bo.Optimizer({name: [False, True] for name in names}, seed=0, direction="maximize")
+
+    def value(params: Mapping[str, Any]) -> float:
+        return float(weights @ [params[name] for name in names]) + 0.2 * rng.standard_normal()
+
+    for _ in range(n):
+        params = dict(zip(names, (bool(flag) for flag in rng.random(20) < 0.7), strict=True))
+        opt.tell(params, value(params))
+    return opt, lambda trial: value(trial.params)
+
+
+@pytest.mark.parametrize("q", [1, 10])
+def test_in_a_large_space_of_choices_suggestions_are_untried_points(q: int) -> None:
+    opt, value = flags_told(0)
+    for _ in range(60 // q):
+        trials = opt.ask(q)
+        opt.tell(trials, [value(trial) for trial in trials])
+    assert len({tuple(trial.params.values()) for trial in opt.trials}) == 60
+
+
+def test_there_late_suggestions_that_exploit_may_repeat_a_point() -> None:
+    opt, value = flags_told(FIRST_NARROW)
+    known = {tuple(trial.params.values()) for trial in opt.trials}
+    repeated = []
+    for number in range(FIRST_NARROW, FIRST_NARROW + 24):
+        trial = opt.ask()
+        if tuple(trial.params.values()) in known:
+            repeated.append(number)
+        known.add(tuple(trial.params.values()))
+        opt.tell(trial, value(trial))
+    assert repeated
+    assert all(number % 2 == 0 for number in repeated)

@@ -1,6 +1,7 @@
 """Boxes: start-up, constraints, fixed values, and grids that are searched exactly."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,26 @@ def test_compiled_ascent_inside_wider_ranges_ends_where_one_by_automatic_differe
     assert float((score(found) - score(starts)).min()) > 1e-3
     # Searches end where a step gains less than 2e-9, which is a distance of the root of that.
     torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 8])
+def test_in_a_space_of_choices_a_search_leads_past_the_points_that_are_taken(seed: int) -> None:
+    """The thousand best points are taken; without their exclusion a search ends among them."""
+    box = candidates({f"flag{j}": [False, True] for j in range(15)})
+    assert not box.is_listed
+    every, rng = box.embedding(box.space.all_points(2**15)), np.random.default_rng(seed)
+    kernel = bo.kernels.matern52(15, categorical=tuple(range(15)))
+    bkb = bo.BKB(replace(kernel, log_hamming=torch.full((15,), math.log(5.0), dtype=torch.float64)), noise=0.1)
+    X = box.embedding(box.space.sample(60, rng))
+    bkb.observe(X, (X @ torch.as_tensor(rng.standard_normal(15))).numpy() + 0.3 * rng.standard_normal(60))
+    bound = UpperBound.over(bkb.model, 1.5)
+    scores = bound(every)
+    order = scores.argsort(descending=True)
+    choice = box.best(bound, Scope(every[order[:3]], rng, every[order[:1000]]))
+    assert choice is not None
+    found = float(bound(choice.x[None]))
+    # Of 31,768 open points one of the best 30: it is a local search.
+    assert 1000 <= int((scores > found + 1e-9).sum()) < 1030
 
 
 def test_startup_point_survives_its_parameters() -> None:
