@@ -260,15 +260,15 @@ CHOICES = (
     Fault(
         "a search among choices ends where points are taken",
         "search/candidates/box.py",
-        "return _Untaken(score, taken) if self.is_discrete and taken else score",
+        "return _Untaken(score, taken) if is_closed else score",
         "return score",
         ("search/candidates/test_box.py",),
     ),
     Fault(
         "a search among many choices repeats one point",
         "search/choosing.py",
-        "and candidates.n_arms is None\n",
-        "and candidates.n_arms is not None\n",
+        "replace(untried, new_choices=True)",
+        "scope",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -153,8 +153,10 @@ class Chooser:
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         tried = torch.cat([scope.taken, self.posteriors.known.X, self.posteriors.pending])
         untried = replace(scope, taken=tried, each_row=False)
-        if self._is_to_be_new(candidates) and (new := candidates.best(self.criterion, untried)) is not None:
-            return new
+        if self._is_to_be_new(candidates):
+            new = candidates.best(self.criterion, replace(untried, new_choices=True))
+            if new is not None:
+                return new
         choice = candidates.best(self.criterion, scope)
         if choice is not None and self._is_useless_repeat(choice):
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
@@ -162,16 +164,17 @@ class Chooser:
         return choice or candidates.random(scope.rng, scope.taken, each_row=scope.each_row)
 
     def _is_to_be_new(self, candidates: CandidateSet) -> bool:
-        """Whether the suggestion is a point without a value, in a space of choices that is too large to be listed.
+        """Whether the suggestion has choices that no known point has, where there are very many of them.
 
-        There most points are unlike all that are known, so that none of them alone has the largest upper bound: a
-        search repeated one point in half of its trials. Suggestions that exploit what is known may repeat points. See
+        Most of them are unlike all that are known, so that none of them alone has the largest upper bound: a search
+        repeated one point in half of its trials. Suggestions that exploit what is known may repeat choices. See
         docs/design/perturbations.md.
         """
-        number, posteriors = self.request.number, self.posteriors
-        exploits = number % 2 == 0 and (number >= FIRST_NARROW or posteriors.by_bounds)
-        is_one_of_many = candidates.is_discrete and candidates.has_choices and candidates.n_arms is None
-        return is_one_of_many and self.options.varies_width and len(posteriors.models) == 1 and not exploits
+        if not (candidates.has_many_choices and self.options.varies_width and len(self.posteriors.models) == 1):
+            return False
+        number = self.request.number
+        exploits = number % 2 == 0 and (number >= FIRST_NARROW or self.posteriors.by_bounds)
+        return not exploits
 
     def _levels(self, candidates: CandidateSet) -> Iterator[tuple[Tensor, bool]]:
         """Sets of excluded points, (t, d), see `Options.exclusions`, and whether each excludes one row only."""

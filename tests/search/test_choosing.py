@@ -363,14 +363,15 @@ def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
     assert not core.models.posteriors(pending, None, width=0.0).is_greedy
 
 
-def flags_told(n: int) -> tuple[bo.Optimizer, Callable[[bo.Trial], float]]:
-    """An optimizer of 20 flags, most of which should be set, after `n` noisy values at random points."""
+def flags_told(n: int, **more: bo.Float) -> tuple[bo.Optimizer, Callable[[bo.Trial], float]]:
+    """An optimizer of 20 flags, most of which should be set, and a number, after `n` noisy values at random points."""
     rng = np.random.default_rng(0)
     weights, names = rng.uniform(-0.3, 1.0, 20), [f"flag{j}" for j in range(20)]
-    opt = bo.Optimizer({name: [False, True] for name in names}, seed=0, direction="maximize")
+    opt = bo.Optimizer({**{name: [False, True] for name in names}, **more}, seed=0, direction="maximize")
 
     def value(params: Mapping[str, Any]) -> float:
-        return float(weights @ [params[name] for name in names]) + 0.2 * rng.standard_normal()
+        flags = float(weights @ [params[name] for name in names])
+        return flags - (params.get("x", 0.3) - 0.3) ** 2 + 0.2 * rng.standard_normal()
 
     for _ in range(n):
         params = dict(zip(names, (bool(flag) for flag in rng.random(20) < 0.7), strict=True))
@@ -379,12 +380,23 @@ def flags_told(n: int) -> tuple[bo.Optimizer, Callable[[bo.Trial], float]]:
 
 
 @pytest.mark.parametrize("q", [1, 10])
-def test_in_a_large_space_of_choices_suggestions_are_untried_points(q: int) -> None:
-    opt, value = flags_told(0)
+@pytest.mark.parametrize("more", [{}, {"x": bo.Float(0.0, 1.0)}])
+def test_among_very_many_choices_suggestions_are_new_ones(q: int, more: dict[str, bo.Float]) -> None:
+    opt, value = flags_told(0, **more)
     for _ in range(60 // q):
         trials = opt.ask(q)
         opt.tell(trials, [value(trial) for trial in trials])
-    assert len({tuple(trial.params.values()) for trial in opt.trials}) == 60
+    n_new = len({tuple(trial.params.values())[:20] for trial in opt.trials})
+    # Perturbations of the number leave the choices as they are.
+    assert 57 <= n_new < 60 if more else n_new == 60
+
+
+def test_among_few_choices_known_ones_are_suggested() -> None:
+    opt = bo.Optimizer({"x": bo.Float(0.0, 1.0), "n": bo.Int(1, 9), "kind": ["a", "b"]}, seed=0)
+    for _ in range(30):
+        trial = opt.ask()
+        opt.tell(trial, (trial.params["x"] - 0.3) ** 2 + (trial.params["n"] - 4) ** 2 + (trial.params["kind"] == "b"))
+    assert Counter((trial.params["n"], trial.params["kind"]) for trial in opt.trials)[4, "a"] > 5
 
 
 def test_there_late_suggestions_that_exploit_may_repeat_a_point() -> None:

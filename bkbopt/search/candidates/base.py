@@ -91,6 +91,8 @@ class Scope:
         rng: generator of the points that are compared.
         taken: points that may not be chosen, (t, d).
         each_row: whether a taken point closes only one of the rows of a pool that are equal to it, instead of all.
+        new_choices: whether points whose choices are those of a taken one may not be chosen either; see
+            `CandidateSet.has_many_choices`.
         shared: what the search shares with those of other suggestions, so that it costs a half or less. None for a
             whole search.
     """
@@ -100,6 +102,7 @@ class Scope:
     taken: Tensor
     shared: Shared | None = None
     each_row: bool = False
+    new_choices: bool = False
 
     def exploring(self) -> "Scope":
         """The same for a suggestion that is not greedy."""
@@ -131,6 +134,11 @@ class CandidateSet(Protocol):
     @property
     def has_choices(self) -> bool:
         """Whether a column has few values: categories, or a short grid."""
+        ...
+
+    @property
+    def has_many_choices(self) -> bool:
+        """Whether the columns with few values have so many combinations that they could not be listed."""
         ...
 
     @property

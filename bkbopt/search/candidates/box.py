@@ -7,6 +7,7 @@
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -90,15 +91,31 @@ class _Within:
 
 
 @dataclass(frozen=True)
+class _Taken:
+    """Points that may not be chosen.
+
+    Attributes:
+        keys: their keys in some columns.
+        columns: these columns; None for all.
+    """
+
+    keys: set[bytes]
+    columns: list[int] | None
+
+    def among(self, U: Tensor) -> list[bool]:
+        """Which of the points `U (n, k)` are taken, (n,)."""
+        return [key in self.keys for key in row_keys(U if self.columns is None else U[:, self.columns])]
+
+
+@dataclass(frozen=True)
 class _Untaken:
-    """A score of the points `U (n, k)` of a discrete space, minus infinity for those with the keys `taken`."""
+    """A score of the points `U (n, k)`, minus infinity for those that are taken."""
 
     score: _Within
-    taken: set[bytes]
+    taken: _Taken
 
     def __call__(self, U: Tensor) -> Tensor:
-        closed = torch.tensor([key in self.taken for key in row_keys(U)], dtype=torch.bool)
-        return torch.where(closed, -torch.inf, self.score(U))
+        return torch.where(torch.tensor(self.taken.among(U), dtype=torch.bool), -torch.inf, self.score(U))
 
     def with_slopes(self, U: Tensor) -> tuple[Tensor, Tensor]:
         """See `SlopedScore`; an ascent passes over points that are taken."""
@@ -182,6 +199,11 @@ class BoxCandidates:
         """See `CandidateSet`."""
         return self.maximizer.has_choices
 
+    @cached_property
+    def has_many_choices(self) -> bool:
+        """See `CandidateSet`."""
+        return math.prod(self.space.columns[j].n_values or 1 for j in self.maximizer.unrelaxed) > GRID_LIMIT
+
     @property
     def coordinate_perturbation(self) -> Perturbed | None:
         """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
@@ -200,25 +222,25 @@ class BoxCandidates:
             self._known[key] = self._feasible(point)
         return self._known[key]
 
-    def _keys(self, taken: Tensor) -> set[bytes]:
-        if not len(taken):
-            return set()
-        return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
+    def _taken(self, taken: Tensor, *, new_choices: bool = False) -> _Taken:
+        columns = self.maximizer.unrelaxed if new_choices else None
+        U = self.embedding.project(taken[self.embedding.holds(taken)])
+        return _Taken(set(row_keys(U if columns is None else U[:, columns])) if len(taken) else set(), columns)
 
-    def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
+    def _first_open(self, U: Tensor, taken: _Taken) -> Choice | None:
         return self._first_of(first_then_blocks(U), taken)
 
-    def _first_of(self, blocks: Iterable[Tensor], taken: set[bytes]) -> Choice | None:
+    def _first_of(self, blocks: Iterable[Tensor], taken: _Taken) -> Choice | None:
         for block in blocks:
             U = self.space.canonical(block)
-            for i, key in enumerate(row_keys(U)):
-                if key not in taken and self._usable(U, i):
+            for i, is_taken in enumerate(taken.among(U)):
+                if not is_taken and self._usable(U, i):
                     return Choice(self.embedding(U[i : i + 1])[0], self.embedding.point(U[i]))
         return None
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
-        shared, taken = scope.shared, self._keys(scope.taken)
+        shared, taken = scope.shared, self._taken(scope.taken, new_choices=scope.new_choices)
         if shared is None:
             return self._first_open(self._ranked(criterion, scope, taken), taken)
         if shared.finished is not None and isinstance(criterion, Greedy) and self.maximizer.is_relaxed:
@@ -230,17 +252,18 @@ class BoxCandidates:
                     return choice
         return self._first_open(self._ranked_from_shared(criterion, shared, scope, taken), taken)
 
-    def _score(self, criterion: Criterion, taken: set[bytes]) -> _Within | _Untaken:
+    def _score(self, criterion: Criterion, taken: _Taken) -> _Within | _Untaken:
         """The score of a search; on a continuum an open point is next to each one that is taken."""
         score = _Within(criterion, self.embedding)
-        return _Untaken(score, taken) if self.is_discrete and taken else score
+        is_closed = taken.keys and (self.is_discrete or taken.columns is not None)
+        return _Untaken(score, taken) if is_closed else score
 
-    def _ranked(self, criterion: Criterion, scope: Scope, taken: set[bytes]) -> Tensor:
+    def _ranked(self, criterion: Criterion, scope: Scope, taken: _Taken) -> Tensor:
         """The points of a whole search, best first, (n, k)."""
         incumbents = self.embedding.project(scope.incumbents)
         return self.maximizer.ranked(self._score(criterion, taken), incumbents, scope.rng, self._usable)
 
-    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope, taken: set[bytes]) -> Tensor:
+    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope, taken: _Taken) -> Tensor:
         """The points of a search from the shared random points, best first, (n, k)."""
         incumbents = self.embedding.project(scope.incumbents)
         start = self._best_of_shared(criterion, shared) if len(incumbents) else None
@@ -256,7 +279,7 @@ class BoxCandidates:
             assert isinstance(criterion, Greedy)
             # Other suggestions order the shared points by another criterion, possibly with no pending point either.
             own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
-            U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng), set())[:N_NEAR]
+            U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng), _Taken(set(), None))[:N_NEAR]
             canonical = self.space.canonical(U)
             usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
@@ -307,15 +330,15 @@ class BoxCandidates:
         u = self.embedding.project(center[None])[0]
         U = self.space.snap(self.maximizer.perturbations(u, n, scope.rng))
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
-        return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
+        return self._first_open(U[order], self._taken(torch.cat([scope.taken, center[None]])))
 
     def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
-        keys = self._keys(taken)
-        if len(keys) >= self.space.cardinality:
+        closed = self._taken(taken)
+        if len(closed.keys) >= self.space.cardinality:
             return None
         for _ in range(TRIES // 100):
-            if (choice := self._first_open(self.space.sample(100, rng), keys)) is not None:
+            if (choice := self._first_open(self.space.sample(100, rng), closed)) is not None:
                 return choice
         return None
 

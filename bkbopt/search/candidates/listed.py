@@ -36,6 +36,7 @@ class Listed(ABC):
 
     is_discrete = is_listed = True
     has_choices = True
+    has_many_choices = False
     coordinate_perturbation = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
