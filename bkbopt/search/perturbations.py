@@ -17,7 +17,7 @@ basins such a search stays in a good one. Two kinds of perturbations alternate:
 The best point is that with the largest upper confidence bound with beta = 3, or with the beta of the search if that is
 larger. If no other region has a comparable bound, it is near the best known point, and costs little. Under constraints
 all perturbations are of a coordinate, and the best of a few candidates by the criterion of the search is taken. With
-several objectives there are none. In a discrete space they are points without a value.
+several objectives there are none. Among very many choices they are points without a value.
 
 A pool or grid of noisy values, with a single objective and no constraints, has perturbations of another kind, in place
 of both: the *untried row*, the one with the largest bound with beta = 2 of those without a value. Otherwise a search of
@@ -147,7 +147,7 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
     if candidates.n_arms is not None:
         beta = max(ROW_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
-    scope = untried if candidates.is_discrete else scope
+    scope = untried if candidates.has_many_choices else scope
     perturbed = candidates.coordinate_perturbation
     assert perturbed is not None
     if not posteriors.is_plain:

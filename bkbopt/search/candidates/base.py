@@ -138,7 +138,7 @@ class CandidateSet(Protocol):
 
     @property
     def has_many_choices(self) -> bool:
-        """Whether the columns with few values have so many combinations that they could not be listed."""
+        """Whether the choices without an order have so many combinations that they could not be listed."""
         ...
 
     @property

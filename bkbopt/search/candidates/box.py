@@ -202,7 +202,11 @@ class BoxCandidates:
     @cached_property
     def has_many_choices(self) -> bool:
         """See `CandidateSet`."""
-        return math.prod(self.space.columns[j].n_values or 1 for j in self.maximizer.unrelaxed) > GRID_LIMIT
+        return math.prod(self.space.columns[j].n_values or 1 for j in self._unordered) > GRID_LIMIT
+
+    @cached_property
+    def _unordered(self) -> list[int]:
+        return [j for j, column in enumerate(self.space.columns) if column.kind == "categorical"]
 
     @property
     def coordinate_perturbation(self) -> Perturbed | None:
@@ -223,7 +227,7 @@ class BoxCandidates:
         return self._known[key]
 
     def _taken(self, taken: Tensor, *, new_choices: bool = False) -> _Taken:
-        columns = self.maximizer.unrelaxed if new_choices else None
+        columns = self._unordered if new_choices else None
         U = self.embedding.project(taken[self.embedding.holds(taken)])
         return _Taken(set(row_keys(U if columns is None else U[:, columns])) if len(taken) else set(), columns)
 

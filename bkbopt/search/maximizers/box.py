@@ -70,14 +70,12 @@ class BoxMaximizer:
         self.space = space
         self.settings = settings or SearchSettings()
         self._relaxed = [j for j in space.numeric if (n := space.columns[j].n_values) is None or n > RELAX_ABOVE]
-        #: Columns with few values, which are searched by moves alone.
-        self.unrelaxed = [j for j in range(space.dim) if j not in self._relaxed]
         self._base: Tensor | None = None
 
     @property
     def has_choices(self) -> bool:
         """Whether a column has few values."""
-        return bool(self.unrelaxed)
+        return len(self._relaxed) < self.space.dim
 
     @property
     def is_relaxed(self) -> bool:
