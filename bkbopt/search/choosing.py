@@ -151,17 +151,21 @@ class Chooser:
         return None
 
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
-        tried = torch.cat([scope.taken, self.posteriors.known.X, self.posteriors.pending])
-        untried = replace(scope, taken=tried, each_row=False)
         if self._is_to_be_new(candidates):
-            new = candidates.best(self.criterion, replace(untried, new_choices=True))
+            new = candidates.best(self.criterion, replace(self._untried(scope), new_choices=True))
             if new is not None:
                 return new
         choice = candidates.best(self.criterion, scope)
         if choice is not None and self._is_useless_repeat(choice):
+            untried = self._untried(scope)
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
             choice = other or choice
         return choice or candidates.random(scope.rng, scope.taken, each_row=scope.each_row)
+
+    def _untried(self, scope: Scope) -> Scope:
+        """The scope without known points and those of running trials."""
+        taken = torch.cat([scope.taken, self.posteriors.known.X, self.posteriors.pending])
+        return replace(scope, taken=taken, each_row=False)
 
     def _is_to_be_new(self, candidates: CandidateSet) -> bool:
         """Whether the suggestion has choices that no known point has, where there are very many of them.

@@ -143,11 +143,11 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
         candidates: the candidate set.
         scope: arguments of the search; its first incumbent is the best known one.
     """
-    untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]), each_row=False)
+    if candidates.n_arms is not None or candidates.has_many_choices:
+        scope = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]), each_row=False)
     if candidates.n_arms is not None:
         beta = max(ROW_BETA, posteriors.betas[0])
-        return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
-    scope = untried if candidates.has_many_choices else scope
+        return candidates.best(UpperBound.over(posteriors.models[0], beta), scope)
     perturbed = candidates.coordinate_perturbation
     assert perturbed is not None
     if not posteriors.is_plain:
