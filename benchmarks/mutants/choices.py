@@ -267,7 +267,7 @@ CHOICES = (
     Fault(
         "a search among many choices repeats one point",
         "search/choosing.py",
-        "replace(untried, new_choices=True)",
+        "replace(self._untried(scope), new_choices=True)",
         "scope",
         ("search/test_choosing.py",),
     ),
