@@ -37,6 +37,8 @@ CONDITIONAL = {
     "share": bo.Float(0.1, 0.9, step=0.1, when={"model": ["svm", "trees"]}),
 }
 GRID = {"a": bo.Int(0, 12), "b": bo.Float(0.0, 1.0, step=0.1), "kind": bo.Categorical(["p", "q"])}
+#: More combinations of choices than are listed.
+CHOICES = {"x": bo.Float(0.0, 1.0), **{f"flag{j}": bo.Categorical([False, True]) for j in range(15)}}
 #: Ranges that change from trial to trial, and a parameter that some trials lack: as Optuna's trials are.
 CHANGING = (
     {"x": bo.Float(0.0, 1.0), "n": bo.Int(1, 9), "kind": bo.Categorical(["a", "b"])},
@@ -60,7 +62,13 @@ def pool_of(arms: Any) -> EncodedPool:
 PROBLEMS: dict[str, tuple[Problem, tuple[Space, ...]]] = {
     **{
         name: (Problem(space=Space.parse(spec)), (Space.parse(spec),))
-        for name, spec in (("floats", FLOATS), ("mixed", MIXED), ("conditional", CONDITIONAL), ("grid", GRID))
+        for name, spec in {
+            "floats": FLOATS,
+            "mixed": MIXED,
+            "choices": CHOICES,
+            "conditional": CONDITIONAL,
+            "grid": GRID,
+        }.items()
     },
     "changing": (Problem(), tuple(Space.parse(spec) for spec in CHANGING)),
     "arms": (Problem(pool=pool_of(ARMS)), ()),
