@@ -115,28 +115,62 @@ class _Intervals(_Real):
         return self.high - self.low
 
 
+class _Even(ABC):
+    """The positions of a grid whose codes are evenly spaced: grid point k of n is encoded as k / width."""
+
+    #: Number of positions: a number, or a row (d,) of them for arrays (n, d).
+    n: int | Array
+
+    @property
+    @abstractmethod
+    def width(self) -> float | Array:
+        """The position that the code 1 stands for."""
+
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+        return np.asarray(positions / self.width)
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        inside = np.minimum(np.maximum(encoded, 0.0), (self.n - 1) / self.width)
+        return np.rint(inside * self.width).astype(np.int64)
+
+    def spread(self, unit: Array) -> Positions:
+        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
+        return np.minimum(np.maximum(np.floor(unit * self.n), 0), self.n - 1).astype(np.int64)
+
+
 @dataclass(frozen=True)
-class Grid:
+class Grid(_Even):
     """Equal steps: grid point k of n is encoded as k / (n - 1)."""
 
     n: int
 
     @property
     def width(self) -> float:
-        """The last position, which the code 1 stands for."""
+        """See `_Even`."""
         return self.n - 1.0
 
-    def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
-        return positions / np.float64(self.n - 1)
 
-    def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
-        return np.rint(_within_one(encoded) * (self.n - 1)).astype(np.int64)
+@dataclass(frozen=True)
+class Codes(_Even):
+    """Unordered choices: choice k is encoded as k."""
 
-    def spread(self, unit: Array) -> Positions:
-        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
-        return np.clip(np.floor(unit * self.n), 0, self.n - 1).astype(np.int64)
+    n: int
+    width = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _EvenGrids(_Even):
+    """Several such grids: a column of arrays (n, d) each."""
+
+    n: Array
+    widths: Array
+
+    @property
+    def width(self) -> Array:
+        """See `_Even`."""
+        return self.widths
 
 
 @dataclass(frozen=True)
@@ -159,7 +193,7 @@ class LogGrid:
         return np.asarray(below + above_is_nearer)
 
     def spread(self, unit: Array) -> Positions:
-        """See `Grid`."""
+        """See `_Even`."""
         start = self.low - 0.5  # each number has the half steps on both sides, as in Optuna
         value = start * np.exp(unit * math.log((self.low + self.n - 0.5) / start))
         return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
@@ -169,45 +203,6 @@ class LogGrid:
         """What the code 1 stands for, before it is divided by this: a difference of logarithms."""
         # By the same function as the columns, so that the last point is encoded as exactly 1.
         return float(np.log1p(np.array([self.n - 1]) / np.float64(self.low))[0])
-
-
-@dataclass(frozen=True)
-class Codes:
-    """Unordered choices: choice k is encoded as k."""
-
-    n: int
-
-    def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
-        return positions.astype(np.float64)
-
-    def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
-        return np.minimum(np.maximum(np.rint(encoded), 0), self.n - 1).astype(np.int64)
-
-    def spread(self, unit: Array) -> Positions:
-        """See `Grid`."""
-        return Grid(self.n).spread(unit)
-
-
-@dataclass(frozen=True, eq=False)
-class _EvenGrids:
-    """Several grids of equal steps, choices among them: grid point k is encoded as k / width, in arrays (n, c)."""
-
-    n: Array
-    width: Array
-
-    def encoded(self, positions: Array) -> Array:
-        """See `Scale`."""
-        return positions / self.width
-
-    def nearest(self, encoded: Array) -> Array:
-        """See `Scale`."""
-        return np.asarray(np.rint(np.minimum(np.maximum(encoded, 0.0), (self.n - 1.0) / self.width) * self.width))
-
-    def spread(self, unit: Array) -> Array:
-        """See `Grid`."""
-        return np.minimum(np.maximum(np.floor(unit * self.n), 0.0), self.n - 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +233,7 @@ class Scales:
         return out
 
     def spread(self, U: Array) -> Array:
-        """Codes of points of the unit cube `U (n, d)`, see `Grid.spread`; intervals are taken as they are."""
+        """Codes of points of the unit cube `U (n, d)`, see `_Even.spread`; intervals are taken as they are."""
         out, (columns, grids) = _within_one(U), self._even_grids
         if columns:
             out[:, columns] = grids.encoded(grids.spread(out[:, columns]))
@@ -254,8 +249,8 @@ class Scales:
     @cached_property
     def _even_grids(self) -> tuple[list[int], _EvenGrids]:
         found = [(j, scale) for j, scale in self.gridded if not isinstance(scale, LogGrid)]
-        widths = [1.0 if isinstance(scale, Codes) else scale.width for _, scale in found]
-        return [j for j, _ in found], _EvenGrids(np.array([float(scale.n) for _, scale in found]), np.array(widths))
+        n, widths = (np.array([getattr(scale, name) for _, scale in found]) for name in ("n", "width"))
+        return [j for j, _ in found], _EvenGrids(n, widths)
 
     @cached_property
     def _log_grids(self) -> list[tuple[int, LogGrid]]:
