@@ -104,6 +104,8 @@ class _Taken:
 
     def among(self, U: Tensor) -> list[bool]:
         """Which of the points `U (n, k)` are taken, (n,)."""
+        if not self.keys:
+            return [False] * len(U)
         return [key in self.keys for key in row_keys(U if self.columns is None else U[:, self.columns])]
 
 
@@ -228,8 +230,10 @@ class BoxCandidates:
 
     def _taken(self, taken: Tensor, *, new_choices: bool = False) -> _Taken:
         columns = self._unordered if new_choices else None
+        if not len(taken):
+            return _Taken(set(), columns)
         U = self.embedding.project(taken[self.embedding.holds(taken)])
-        return _Taken(set(row_keys(U if columns is None else U[:, columns])) if len(taken) else set(), columns)
+        return _Taken(set(row_keys(U if columns is None else U[:, columns])), columns)
 
     def _first_open(self, U: Tensor, taken: _Taken) -> Choice | None:
         return self._first_of(first_then_blocks(U), taken)
