@@ -34,6 +34,7 @@ __all__ = [
     "of_choices",
     "of_problem",
     "of_tuning",
+    "over_decades",
     "with_outliers",
 ]
 
@@ -126,6 +127,20 @@ def with_outliers(task: Task, kind: str) -> Task:
     return replace(task, name=f"{task.name}-{kind}", observe=observe, note=f"{task.note}; {kind}")
 
 
+def over_decades(task: Task) -> Task:
+    """The task with the values 10^((y - minimum) / IQR), as of losses and sums of squares: an IQR is a decade.
+
+    The average over trials, the true values and the regret are those of the task as it was.
+    """
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        told, counted = task.observe(params, seed, number)
+        assert task.minimum is not None
+        return float(10.0 ** ((told - task.minimum) / task.scale)), counted
+
+    return replace(task, name=f"{task.name}-decades", observe=observe, note=f"{task.note}; told 10^(value / IQR)")
+
+
 def without_noise(task: Task) -> Task:
     """The task without noise; the samplers are not told that there is none."""
 
@@ -215,7 +230,7 @@ _HELD_OUT = (
 #: What changes are tried on. The classic functions and two models are here: defaults were chosen by looking at them.
 DEVELOPMENT: tuple[str, ...] = (*(problem.name for problem in (*_CLASSIC, *_DEVELOPMENT)), "boosting", "mlp")
 
-_WITH_OUTLIERS = ("hartmann6", "levy8-off", "rosenbrock6", "ackley5-rotated", "griewank6-off", "gallagher5")
+_TRANSFORMED = ("hartmann6", "levy8-off", "rosenbrock6", "ackley5-rotated", "griewank6-off", "gallagher5")
 
 #: Run once, when nothing is to be changed any more: a number on tasks that decided between variants of a method is
 #: biased in its favour. The kinds are those of the development tasks; dimensions, rotations and seeds are not.
@@ -223,8 +238,11 @@ HELD_OUT: tuple[str, ...] = (*(problem.name for problem in _HELD_OUT), "svm")
 
 #: Functions some of whose values are wrong, in both directions or always too good; see `with_outliers`.
 OUTLIERS: dict[str, tuple[str, ...]] = {
-    kind: tuple(f"{name}-{kind}" for name in _WITH_OUTLIERS) for kind in ("outliers", "too-good")
+    kind: tuple(f"{name}-{kind}" for name in _TRANSFORMED) for kind in ("outliers", "too-good")
 }
+
+#: The same functions with values over many decades; see `over_decades`.
+DECADES: tuple[str, ...] = tuple(f"{name}-decades" for name in _TRANSFORMED)
 
 #: The development functions without noise.
 NOISELESS: tuple[str, ...] = tuple(f"{problem.name}-noiseless" for problem in (*_CLASSIC, *_DEVELOPMENT))
@@ -237,6 +255,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "choices": tuple(problem.name for problem in CHOICES),
     "choices-noiseless": tuple(f"{problem.name}-noiseless" for problem in CHOICES),
     **OUTLIERS,
+    "decades": DECADES,
 }
 
 #: Made when asked for: the interquartile ranges take a moment.
@@ -253,8 +272,12 @@ TASKS |= {
 }
 TASKS |= {
     f"{name}-{kind}": lambda name=name, kind=kind: with_outliers(TASKS[name](), kind)  # type: ignore[misc]
-    for name in _WITH_OUTLIERS
+    for name in _TRANSFORMED
     for kind in OUTLIERS
+}
+TASKS |= {
+    f"{name}-decades": lambda name=name: over_decades(TASKS[name]())  # type: ignore[misc]
+    for name in _TRANSFORMED
 }
 TASKS |= {problem.name: lambda problem=problem: of_choices(problem) for problem in CHOICES}  # type: ignore[misc]
 TASKS |= {

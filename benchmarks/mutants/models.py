@@ -227,8 +227,22 @@ MODELS = (
     Fault(
         "warped values are compared without the slopes of the map",
         "search/quantities/output_warping.py",
-        "required = slopes - warped_slopes + MARGIN",
-        "required = MARGIN",
+        "required = slopes - warped_slopes + _margin",
+        "required = _margin",
+        ("search/quantities/test_output_warping.py",),
+    ),
+    Fault(
+        "few steep values are warped",
+        "search/quantities/output_warping.py",
+        "max(margin * n, min(EARLY_MARGIN * n, EARLY_GAIN))",
+        "margin * n",
+        ("search/quantities/test_output_warping.py",),
+    ),
+    Fault(
+        "values without noise are warped as noisy ones",
+        "search/quantities/output_warping.py",
+        "NOISELESS_MARGIN if noise <= NOISELESS else MARGIN",
+        "MARGIN",
         ("search/quantities/test_output_warping.py",),
     ),
     Fault(

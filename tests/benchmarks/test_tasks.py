@@ -42,7 +42,7 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    apart = (NOISELESS, SETS["choices"], SETS["choices-noiseless"], *OUTLIERS.values())
+    apart = (NOISELESS, SETS["choices"], SETS["choices-noiseless"], SETS["decades"], *OUTLIERS.values())
     others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
@@ -88,6 +88,14 @@ def test_some_values_of_a_task_with_outliers_are_wrong(kind: str, share: float, 
     # Within three standard errors of shares and standard deviations.
     assert len(wrong) / 1000 == pytest.approx(share, abs=3 * (share / 1000) ** 0.5)
     assert np.mean(wrong**2) ** 0.5 == pytest.approx(2.0, rel=3 / (2 * len(wrong)) ** 0.5)
+
+
+def test_an_interquartile_range_of_values_over_decades_is_a_factor_of_ten() -> None:
+    plain, task = TASKS["hartmann6"](), TASKS["hartmann6-decades"]()
+    params = {f"x{j}": 0.5 for j in range(6)}
+    (noisy, true), (told, counted) = plain.observe(params, 0, 5), task.observe(params, 0, 5)
+    assert counted == true == task.truth(params)
+    assert math.log10(told) * plain.scale == pytest.approx(noisy - plain.minimum, rel=1e-12)  # rounding of 10^x
 
 
 def test_integers_and_choices_are_suggested_as_integers_and_categories() -> None:

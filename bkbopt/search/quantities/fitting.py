@@ -23,7 +23,7 @@ from bkbopt.kernels.base import is_fittable, placed
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
-from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import (
     FitData,
@@ -36,14 +36,11 @@ from bkbopt.surrogates.fit import (
 )
 from bkbopt.surrogates.structure import fit_structure
 
-__all__ = ["CPU", "FREE_OF_NOISE", "NOISELESS", "FittedModel", "Fitter", "ModelOptions"]
+__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
 DETERMINISTIC = 1e-8
-#: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
-#: the fitted one is between its lower limit, 1e-8, and some 1e-6.
-NOISELESS = 1e-5
 #: Noise variance of the model without noise in the test for noise; as much noise, or less, is none.
 FREE_OF_NOISE = 1e-6
 #: Required gain in log posterior density of a model with noise over one without.

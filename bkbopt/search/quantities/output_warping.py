@@ -9,7 +9,9 @@
 Losses of models are often noisier, and steeper, the worse they are. A kernel on the untransformed values fits this as
 ripples. The criterion log p(v) + sum J is compared on the same points for two models: the fitted kernel, with its
 structure, on untransformed values, and a stationary kernel on warped values. Where both models are wrong their
-difference grows with the number of values; the margin therefore grows with it, too.
+difference grows with the number of values; the margin therefore grows with it, too. Few values, most of which are poor,
+gain by a logarithm on almost any function with a steep side, and values over decades far more. Values without noise
+gain by it once many are so close to the best that the least noise of a fit hides their differences.
 """
 
 import numpy as np
@@ -17,16 +19,20 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
 from bkbopt.surrogates.structure import COMPARED, stationary_start
 
 __all__ = ["FEWEST", "is_better_warped"]
 
-#: With fewer values there is no transformation.
-FEWEST = 100
+#: With fewer values there is no transformation: their quartiles say too little.
+FEWEST = 8
 #: Required gain of the evidence for each of the compared values.
 MARGIN = 0.2
+#: The same for few values, up to a gain of `EARLY_GAIN` in all.
+EARLY_MARGIN, EARLY_GAIN = 0.5, 20.0
+#: The same for values that are measured without noise.
+NOISELESS_MARGIN = 1.0
 #: A fit to warped values that lacks more than this after a few iterations is given up.
 HOPELESS = 10.0
 #: A fit that gives a lower bound of the evidence.
@@ -66,8 +72,14 @@ def is_better_warped(
     (data, slopes), (warped, warped_slopes) = compared(scaler), compared(scaler.warped(y))
     # What the fit to warped values has to exceed. One iteration gives a lower bound of the evidence for untransformed
     # values, which decides most cases.
-    required = slopes - warped_slopes + MARGIN * min(len(y), COMPARED)
+    required = slopes - warped_slopes + _margin(min(len(y), COMPARED), fitted[1])
     lower = evidence(data, fitted, ONE) + required
     stationary = stationary_start(fitted[0], start[0]), start[1]
     found = evidence(warped, stationary, FitSettings(least=lower - HOPELESS))
     return found > lower and found > evidence(data, fitted) + required
+
+
+def _margin(n: int, noise: float) -> float:
+    """The required gain of the evidence of `n` compared values; `noise` is that of the fit to untransformed values."""
+    margin = NOISELESS_MARGIN if noise <= NOISELESS else MARGIN
+    return max(margin * n, min(EARLY_MARGIN * n, EARLY_GAIN))

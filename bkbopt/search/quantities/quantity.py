@@ -28,11 +28,11 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, Crowd
-from bkbopt.search.quantities.fitting import CPU, NOISELESS, Fitter
+from bkbopt.search.quantities.fitting import CPU, Fitter
 from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
 from bkbopt.search.quantities.noisiness import Noisiness
-from bkbopt.search.quantities.scaling import Scaler, usable
+from bkbopt.search.quantities.scaling import NOISELESS, Scaler, usable
 from bkbopt.search.quantities.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.spaces.rows import RowSource
 from bkbopt.surrogates import Surrogate

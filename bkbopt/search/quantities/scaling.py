@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["Scaler", "usable"]
+__all__ = ["NOISELESS", "Scaler", "usable"]
 
 #: Values more than this many robust standard deviations below the median are clipped there (winsorised): the size of
 #: very poor values is no information on the good region, and would increase the kernel's scale.
@@ -52,6 +52,9 @@ MOST = 1e6
 #: Smallest and largest noise variance on the surrogate's scale. With less noise the kernel matrix is singular in
 #: float64; with more nothing can be learnt, and a weight lam / variance must not become zero.
 NOISE_BOUNDS = (1e-12, 1e12)
+#: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
+#: the fitted one is between its lower limit, 1e-8, and some 1e-6.
+NOISELESS = 1e-5
 LARGEST = sys.float_info.max
 INFINITE = float("inf")
 #: Largest exponent in the inverse of the warping, to avoid overflow.

@@ -127,7 +127,7 @@ def test_the_substitute_for_the_value_of_a_pruned_trial_is_no_outlier() -> None:
     X, y = with_errors({37: 3.0})
     estimates = torch.full_like(y, math.nan)
     best = int(y.argmin())
-    y[best], estimates[best] = math.nan, 9.0  # far from what the values around it lead to expect
+    y[best], estimates[best] = math.nan, 3.0  # far from what the values around it lead to expect
     found = fitted(X, y, first=90, estimates=estimates)
     assert found.outliers.keys() == {37}
     assert float(found.surrogate.observations.n[best]) == 1.0

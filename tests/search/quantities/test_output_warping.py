@@ -79,3 +79,22 @@ def test_values_that_cannot_be_warped_are_not() -> None:
     y = torch.ones(120, dtype=torch.float64)
     y[:40] = 0.0  # a third are the best
     assert not warps(X, y)
+
+
+@pytest.mark.parametrize("n", [8, 20, 60])
+def test_few_values_over_decades_are_warped_and_few_of_a_steep_function_are_not(n: int) -> None:
+    rng = np.random.default_rng(1)
+    X, e = torch.as_tensor(rng.random((n, 2))), torch.as_tensor(rng.standard_normal(n))
+    away = (X - 0.3).square().sum(1)
+    assert warps(X, 10.0 ** (6.0 * away + 0.1 * e))
+    # At 20 and 60 values the logarithm gains more than the margin of many values.
+    assert not warps(X, torch.exp(3.0 * away) + 0.1 * e)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_without_noise_that_have_converged_are_not_warped_unless_they_span_decades(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(np.concatenate([rng.random((30, 2)), 0.3 + 1e-3 * rng.standard_normal((50, 2))]))
+    away = (X - 0.3).square().sum(1)
+    assert not warps(X, away)
+    assert warps(X, 10.0 ** (20.0 * away))
