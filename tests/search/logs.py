@@ -95,7 +95,7 @@ class Case:
         options: of the designer.
         feasible: whether points are constrained.
         known_noise: whether the standard deviation of the noise is known for most values.
-        hostile: whether trials fail, are pruned or have infinite values.
+        hostile: whether trials fail, are pruned, have infinite values or, in every second log, penalties.
     """
 
     name: str
@@ -152,6 +152,7 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
     """`n` trials in the order of their numbers; they end in an order of their own, and some are running still."""
     log: list[Evaluation] = []
     times = rng.permutation(n)
+    is_penalised = case.hostile and rng.random() < 0.5
     for number in range(n):
         space = case.spaces[rng.integers(len(case.spaces))] if case.spaces else None
         point = log[-1].point if log and rng.random() < 0.1 else random_point(case, space, rng)
@@ -164,6 +165,8 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
             state = RUNNING
         level = sum(math.sin(3.0 * value + len(key)) for key, value in point.items())
         values = tuple(level * (k + 1) + 0.1 * float(rng.standard_normal()) for k in range(len(case.signs)))
+        if is_penalised and math.sin(9.0 * level) > 0.6:
+            values = tuple(-50.0 * sign for sign in case.signs)
         if case.hostile and rng.random() < 0.08:
             values = (math.inf * (1.0 if rng.random() < 0.5 else -1.0), *values[1:])
         told = state == COMPLETE

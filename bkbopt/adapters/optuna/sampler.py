@@ -277,13 +277,11 @@ class BKBSampler(BaseSampler):
         """What `choose` recommends by models of all trials."""
         with self._lock, usual_settings():
             followed = self._follow(study)
-            if not followed.designer.history.n_complete:
+            history = followed.designer.history
+            if not history.n_complete or not followed.designer.trained().ready:
+                got = "infinite ones only" if any(e.values for e in history.finished) else "none"
                 raise ArgumentError(
-                    "study: expected at least one complete trial, got none; call optimize or tell first."
-                )
-            if not followed.designer.trained().ready:
-                raise ArgumentError(
-                    "study: expected at least one complete trial with a finite value, got infinite ones only; "
+                    f"study: expected at least one complete trial with a finite value, got {got}; "
                     "call optimize or tell first."
                 )
             point = followed.fixed({} if fixed is None else fixed)

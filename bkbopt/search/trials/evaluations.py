@@ -60,6 +60,11 @@ class Evaluation:
     n_values: int | None = None
 
     @property
+    def gave_values(self) -> bool:
+        """Whether it did not fail, or failed by the search's judgement of its values alone."""
+        return self.state != FAIL or bool(self.values)
+
+    @property
     def spaces(self) -> tuple[Space, ...]:
         """The spaces whose ranges hold the point."""
         return self.added if self.space is None else (self.space, *self.added)

@@ -27,8 +27,9 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.marked_rows import Failures, Rows, last_mark, last_mark_of_failing
 from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.penalties import Penalties
 from bkbopt.search.trials.presence import Presence
-from bkbopt.search.trials.states import FAIL, RUNNING
+from bkbopt.search.trials.states import FAIL, PRUNED, RUNNING
 from bkbopt.spaces.encoding import Encoding, merged
 from bkbopt.spaces.space import Parameter, Space
 
@@ -74,7 +75,7 @@ class History:
         problem: the optimisation problem.
 
     Attributes:
-        finished: the finished trials in the order of their completion.
+        finished: the finished trials in the order of their completion; those with penalties count as failed.
         running: the running trials by number.
         version: incremented whenever existing rows have moved or are encoded differently.
         presence: which parameters the trials have that did not fail.
@@ -92,6 +93,7 @@ class History:
         self.version = 0
         self._numbers: set[int] = set()
         self._interrupted = False
+        self._penalties = Penalties(problem.signs)
         self._failed_at: Latest[Tensor] = Latest()
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
@@ -152,17 +154,19 @@ class History:
             self._numbers.add(number)
         new.sort(key=lambda evaluation: evaluation.order)
         late = bool(new and self.finished) and new[0].order < self.finished[-1].order
-        for evaluation in new:
+        for evaluation in map(self._penalties.judged, new):
             if late:
                 bisect.insort(self.finished, evaluation, key=lambda other: other.order)
             else:
                 self.finished.append(evaluation)
             self._constraints.update(evaluation.constraints)
-            for space in evaluation.spaces if evaluation.state != FAIL else ():
+            for space in evaluation.spaces if evaluation.gave_values else ():
                 self._widen(space)
             if self._varies(evaluation.point):
                 self._void()
         if late:
+            self._void()
+        if self._penalties.update(self.finished, late):
             self._void()
         self._take_all()
 
@@ -192,7 +196,7 @@ class History:
     def _merge_all(self) -> None:
         """Recompute ranges from the problem's space and those of the trials, and constant columns from all points."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
-        for space in (self.problem.space, *(space for e in self.finished if e.state != FAIL for space in e.spaces)):
+        for space in (self.problem.space, *(space for e in self.finished if e.gave_values for space in e.spaces)):
             if space is not None:
                 self._merge(space)
         self._constant = {} if self.problem.pool is None else dict(self.problem.pool.constant)
@@ -225,13 +229,13 @@ class History:
             self.n_failed += 1
             self._failures.append(row)
             self.failed.add(evaluation.point)
-            return
-        self.presence.add(evaluation.point)
+        else:
+            self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
             self._limits.setdefault(name, _Column()).append(row, value)
         values, stds = evaluation.values, evaluation.stds
-        if not values and evaluation.state != "PRUNED":
-            return  # it has values of constraints only
+        if failed or (not values and evaluation.state != PRUNED):
+            return  # it failed, or has values of constraints only
         self.n_complete += bool(values)
         self.n_estimated += not values and bool(evaluation.curve)
         for k, column in enumerate(self._objectives):
