@@ -36,6 +36,7 @@ __all__ = [
     "of_tuning",
     "over_decades",
     "with_outliers",
+    "with_penalties",
 ]
 
 Params = Mapping[str, Any]
@@ -141,6 +142,34 @@ def over_decades(task: Task) -> Task:
     return replace(task, name=f"{task.name}-decades", observe=observe, note=f"{task.note}; told 10^(value / IQR)")
 
 
+def with_penalties(problem: Problem) -> Task:
+    """The function with the value 1e10 beyond an oblique plane, which is close to the best point.
+
+    Beyond it are 30 to 60 % of the box. A point there counts an interquartile range more than the function has there.
+    """
+    task, rng = of_problem(problem), np.random.default_rng(79)
+    best = (np.array(problem.minimizers[0]) - problem.low) / (problem.high - problem.low)
+    share, U = 0.0, rng.random((1000, problem.dim))
+    while not 0.3 < share < 0.6:
+        normal = rng.standard_normal(problem.dim)
+        limit = float(best @ normal + 0.02 * np.abs(normal).sum())
+        share = float((U @ normal > limit).mean())
+
+    def fails(params: Params) -> bool:
+        u = (np.array([params[f"x{j}"] for j in range(problem.dim)]) - problem.low) / (problem.high - problem.low)
+        return float(u @ normal) > limit
+
+    def truth(params: Params) -> float:
+        return task.truth(params) + problem.iqr * fails(params)
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        told, _ = task.observe(params, seed, number)
+        return 1e10 if fails(params) else told, truth(params)
+
+    note = f"{task.note}; 1e10 beyond a plane"
+    return replace(task, name=f"{task.name}-penalties", observe=observe, truth=truth, note=note)
+
+
 def without_noise(task: Task) -> Task:
     """The task without noise; the samplers are not told that there is none."""
 
@@ -244,6 +273,9 @@ OUTLIERS: dict[str, tuple[str, ...]] = {
 #: The same functions with values over many decades; see `over_decades`.
 DECADES: tuple[str, ...] = tuple(f"{name}-decades" for name in _TRANSFORMED)
 
+#: The same functions with penalties; see `with_penalties`.
+PENALTIES: tuple[str, ...] = tuple(f"{name}-penalties" for name in _TRANSFORMED)
+
 #: The development functions without noise.
 NOISELESS: tuple[str, ...] = tuple(f"{problem.name}-noiseless" for problem in (*_CLASSIC, *_DEVELOPMENT))
 
@@ -256,6 +288,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "choices-noiseless": tuple(f"{problem.name}-noiseless" for problem in CHOICES),
     **OUTLIERS,
     "decades": DECADES,
+    "penalties": PENALTIES,
 }
 
 #: Made when asked for: the interquartile ranges take a moment.
@@ -278,6 +311,11 @@ TASKS |= {
 TASKS |= {
     f"{name}-decades": lambda name=name: over_decades(TASKS[name]())  # type: ignore[misc]
     for name in _TRANSFORMED
+}
+TASKS |= {
+    f"{problem.name}-penalties": lambda problem=problem: with_penalties(problem)  # type: ignore[misc]
+    for problem in (*_CLASSIC, *_DEVELOPMENT)
+    if problem.name in _TRANSFORMED
 }
 TASKS |= {problem.name: lambda problem=problem: of_choices(problem) for problem in CHOICES}  # type: ignore[misc]
 TASKS |= {

@@ -15,6 +15,7 @@ from benchmarks.mutants.river import RIVER
 from benchmarks.mutants.search import SEARCH
 from benchmarks.mutants.spaces import SPACES
 from benchmarks.mutants.surrogates import SURROGATES
+from benchmarks.mutants.trials import TRIALS
 
 __all__ = ["FAULTS", "LATER", "ROOMS"]
 
@@ -26,7 +27,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "posterior": POSTERIOR,
     "spaces": SPACES,
     "surrogates": SURROGATES,
-    "search": MODELS + CHOICES + SEARCH,
+    "search": TRIALS + MODELS + CHOICES + SEARCH,
     "optimizer": OPTIMIZER,
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,

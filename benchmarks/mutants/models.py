@@ -1,10 +1,9 @@
-"""Faults of the models that a search learns from a log: trials, quantities, and the certificate of a regret."""
+"""Faults of the models that a search learns from trials: quantities, and the certificate of a regret."""
 
 from benchmarks.mutants.fault import Fault
 
 __all__ = ["MODELS"]
 
-CURVES = ("search/trials/test_curves.py",)
 FAILURES = ("optimizer/test_failures.py",)
 CROWD = ("search/quantities/test_crowd.py",)
 OUTLIERS = ("search/quantities/test_outliers.py",)
@@ -14,20 +13,6 @@ SCALING = ("search/quantities/test_scaling.py",)
 SEVERAL = ("optimizer/test_several_objectives.py",)
 
 MODELS = (
-    Fault(
-        "a constraint with few values is not learnt",
-        "search/trials/history.py",
-        "first if len(column.y) >= first else 1",
-        "first",
-        ("optimizer/test_optimizer_search.py",),
-    ),
-    Fault(
-        "combinations of other parameters are counted from the last trials on",
-        "search/trials/presence.py",
-        "counted, n, counts = tuple(keys), 0, Counter()",
-        "counted, n, counts = tuple(keys), n, Counter()",
-        ("search/trials/test_presence.py",),
-    ),
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
@@ -41,69 +26,6 @@ MODELS = (
         "if not quantity.is_noiseless:",
         "if True:",
         ("optimizer/test_recommendations.py",),
-    ),
-    Fault(
-        "the first of a pruned trial's values counts",
-        "search/trials/curves.py",
-        "step = max(curve, default=None)",
-        "step = min(curve, default=None)",
-        CURVES,
-    ),
-    Fault(
-        "estimates from few complete trials only",
-        "search/trials/curves.py",
-        "self._known += [(curve, steps, self.sign * self(curve), True) for curve, steps, _ in list(group)]",
-        "pass",
-        CURVES,
-    ),
-    Fault(
-        "trials that were pruned earlier count in an estimate",
-        "search/trials/curves.py",
-        "if is_pruned and steps[-1] <= step:",
-        "if False:",
-        CURVES,
-    ),
-    Fault(
-        "a pruned trial that was poorer than all others has the value of the poorest",
-        "search/trials/curves.py",
-        "if -math.inf < v < worst:",
-        "if False:",
-        CURVES,
-    ),
-    Fault(
-        "estimates of learnt rows change between marks",
-        "search/trials/history.py",
-        "FinalValues(self.sign, self.curves[:mark], self.y[:mark])",
-        "FinalValues(self.sign, self.curves, self.y)",
-        HISTORY,
-    ),
-    Fault(
-        "a late trial is appended",
-        "search/trials/history.py",
-        "bisect.insort(self.finished, evaluation, key=lambda other: other.order)",
-        "self.finished.append(evaluation)",
-        HISTORY,
-    ),
-    Fault(
-        "a late trial voids nothing",
-        "search/trials/history.py",
-        "        if late:\n            self._void()",
-        "        if late:\n            pass",
-        HISTORY,
-    ),
-    Fault(
-        "columns come in the order of their first trials",
-        "search/trials/history.py",
-        "sorted(self.parameters.keys() - set(first))",
-        "[key for key in self.parameters if key not in first]",
-        HISTORY,
-    ),
-    Fault(
-        "trials fail where they succeeded",
-        "search/trials/history.py",
-        "1.0 if failed else -1.0",
-        "-1.0 if failed else 1.0",
-        HISTORY,
     ),
     Fault(
         "a mark of failures ends a row late",
@@ -384,20 +306,6 @@ MODELS = (
         "self._of(X[self._n :]))",
         "0.0) or self._of(X[:PRIOR_BLOCK])",
         QUANTITY,
-    ),
-    Fault(
-        "a change of the space that was interrupted is half done",
-        "search/trials/history.py",
-        "was_interrupted, self._interrupted = self._interrupted, True",
-        "was_interrupted, self._interrupted = False, True",
-        HISTORY,
-    ),
-    Fault(
-        "an interrupted update forgets ranges",
-        "search/trials/history.py",
-        "for name in evaluation.constraints}\n        self._merge_all()\n",
-        "for name in evaluation.constraints}\n",
-        HISTORY,
     ),
     Fault(
         "any number of the user's schedule is taken",

@@ -9,7 +9,18 @@ import pytest
 from botorch.test_functions import Griewank, Rosenbrock
 
 from benchmarks.structured_functions import mixed_bowl
-from benchmarks.tasks import DEVELOPMENT, HELD_OUT, NOISELESS, OUTLIERS, SETS, TASKS, from_botorch, of_problem
+from benchmarks.tasks import (
+    _CLASSIC,
+    _DEVELOPMENT,
+    DEVELOPMENT,
+    HELD_OUT,
+    NOISELESS,
+    OUTLIERS,
+    SETS,
+    TASKS,
+    from_botorch,
+    of_problem,
+)
 from benchmarks.tuning import N_SPLITS, TUNING, random_settings
 from tests.sweeps import slow_but
 
@@ -42,7 +53,8 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    apart = (NOISELESS, SETS["choices"], SETS["choices-noiseless"], SETS["decades"], *OUTLIERS.values())
+    named = ("choices", "choices-noiseless", "decades", "penalties")
+    apart = (NOISELESS, *(SETS[name] for name in named), *OUTLIERS.values())
     others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
@@ -96,6 +108,23 @@ def test_an_interquartile_range_of_values_over_decades_is_a_factor_of_ten() -> N
     (noisy, true), (told, counted) = plain.observe(params, 0, 5), task.observe(params, 0, 5)
     assert counted == true == task.truth(params)
     assert math.log10(told) * plain.scale == pytest.approx(noisy - plain.minimum, rel=1e-12)  # rounding of 10^x
+
+
+@pytest.mark.parametrize("name", SETS["penalties"])
+def test_a_part_of_a_task_with_penalties_has_them_and_the_best_point_has_none(name: str) -> None:
+    plain, task = TASKS[name.removesuffix("-penalties")](), TASKS[name]()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trials = [study.ask() for _ in range(200)]
+    n_failed = 0
+    for trial in trials:
+        task.suggest(trial)
+        told, counted = task.observe(trial.params, 0, 1)
+        n_failed += told == 1e10
+        assert counted == task.truth(trial.params) == plain.truth(trial.params) + task.scale * (told == 1e10)
+    assert 0.3 - 0.1 < n_failed / 200 < 0.6 + 0.1  # three standard errors
+    problem = next(p for p in (*_CLASSIC, *_DEVELOPMENT) if p.name == plain.name)
+    best = {f"x{j}": float(x) for j, x in enumerate(problem.minimizers[0])}
+    assert task.truth(best) == plain.truth(best)
 
 
 def test_integers_and_choices_are_suggested_as_integers_and_categories() -> None:
