@@ -199,7 +199,7 @@ class Fitter:
             data = self._fit_data(scaler, X, y, std, noise)
         kernel, noise = self._with_structure(data, *start, fit_noise, rng)
         unknown = noise_is_fitted or (self.options.deterministic and bool(counts.all()))
-        may_warp = self.winsorised and unknown and len(y) >= FEWEST and self._is_default(start[0])
+        may_warp = not self.is_limit and unknown and len(y) >= FEWEST and self._is_default(start[0])
         if may_warp and is_better_warped(X, y, scaler, (kernel, noise), start, fit_noise):
             scaler = scaler.warped(y)
             kernel, noise = self._with_structure(self._fit_data(scaler, X, y, std, noise), *start, fit_noise, rng)

@@ -350,6 +350,11 @@ def test_values_are_not_warped_where_kernel_or_noise_are_given_or_values_are_few
     assert fitted(X[:20], y[:20]).scaler.warp_range == INF
 
 
+def test_one_of_several_objectives_is_warped_too() -> None:
+    X, y, _ = losses(120, 0)
+    assert fitted(X, y, winsorised=False).scaler.warp_range < INF
+
+
 def test_warped_values_learnt_one_by_one_are_those_met_at_once() -> None:
     X, y, _ = losses(130, 0)
     followed = quantity()
