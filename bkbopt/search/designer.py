@@ -206,7 +206,7 @@ class Designer:
         diagnostics = Diagnostics(trial=request.number, n_values=self.history.n_complete)
         models = None if quasi_random or not self.has_values else self.models
         with torch.no_grad():
-            if models is None or not models.ready:
+            if models is None or not models.ready or models.is_flat:
                 choice = self._start_up(request)
             else:
                 with small_work():

@@ -115,6 +115,11 @@ class Models:
         return len(self.objectives) == 1 and not self._limits_in_use
 
     @property
+    def is_flat(self) -> bool:
+        """Whether there is a single objective and no constraint, and the points explain nothing of the values."""
+        return self.is_plain and self.objectives[0].is_constant
+
+    @property
     def is_noisily_limited(self) -> bool:
         """Whether there is a single objective, and a noisy outcome constraint."""
         return len(self.objectives) == 1 and any(not quantity.is_noiseless for quantity in self._measured_limits)

@@ -131,8 +131,11 @@ def test_suggestions_have_the_parameters_of_their_branch(declared: bool) -> None
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_branch_that_was_hardly_tried_comes_first(declared: bool) -> None:
-    log = [e for e in trials(60, declared=declared) if e.point[MODEL] != 1.0]
-    rare = [e for e in trials(60, declared=declared) if e.point[MODEL] == 1.0][:1]
+    def value(point: Point) -> float:
+        return point.get("share (float)", 0.5) + point[MODEL]
+
+    log = [e for e in trials(60, value, declared=declared) if e.point[MODEL] != 1.0]
+    rare = [e for e in trials(60, value, declared=declared) if e.point[MODEL] == 1.0][:1]
     mine = designer([*log, *rare], declared)
     assert suggested(mine, 1)[0][MODEL] == 1.0
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bkbopt as bo
@@ -142,3 +143,45 @@ def test_failures_of_a_region_are_learnt_from_before_there_are_many_values(seed:
             opt.tell(trial, sum((v - 0.4) ** 2 for v in trial.params.values()))
     # 33 to 35 fail where points are quasi-random until there are ten values, and 26 or 27 here.
     assert n_failed <= 30
+
+
+def flat(n: int, **more: object) -> Designer:
+    """A designer with values that are the same everywhere up to noise."""
+    space = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    rng = np.random.default_rng(1)
+    out = Designer(Problem(space=space), Options(ModelOptions(bo.BKB())), seed=0)
+    points = space.internal(space.decode(space.sample(n, rng)))
+    values = 3.0 + 0.1 * rng.standard_normal(n)
+    known = zip(points, values, strict=True)
+    out.update(
+        Evaluation(i, COMPLETE, p, space, (float(i), i), (float(y),), **more)  # type: ignore[arg-type]
+        for i, (p, y) in enumerate(known)
+    )
+    return out
+
+
+def test_the_start_up_goes_on_while_the_points_explain_nothing_of_the_values() -> None:
+    mine = flat(60)
+    assert mine.models.is_flat
+    (suggestion,) = mine.suggest(1, number=60)
+    (of_startup,) = Designer(mine.problem, mine.options, seed=0).suggest(1, number=60)
+    assert suggestion.point == of_startup.point
+    assert suggestion.diagnostics.beta is None
+
+
+def test_under_a_constraint_a_flat_objective_is_searched_by_models() -> None:
+    mine = flat(60, constraints={"cost": -1.0})
+    assert not mine.models.is_flat
+    assert mine.suggest(1, number=60)[0].diagnostics.n_inducing is not None
+
+
+def test_the_few_good_rows_of_a_pool_are_found() -> None:
+    X = np.random.default_rng(0).random((400, 3))
+    away = ((X - 0.4) ** 2).sum(1)
+    good = away <= np.sort(away)[7]
+    opt = bo.Optimizer(bo.Pool(X), direction="maximize", seed=0)
+    for _ in range(150):
+        trial = opt.ask()
+        opt.tell(trial, float(good[trial.index]))
+    # Random rows miss all eight with a probability of 3 %.
+    assert good[opt.recommend().index]

@@ -47,6 +47,9 @@ FREE_OF_NOISE = 1e-6
 EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
+#: By how much (log likelihood) the model of an objective must explain values better than a constant, if there are so
+#: many values or more; see docs/design/perturbations.md.
+EXPLAINED, FEWEST_FLAT = 1.0, 20
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
@@ -87,7 +90,8 @@ class FittedModel:
         noise: noise variance lam, standardised units squared.
         noise_is_fitted: whether that is the result of a fit of unknown noise alone.
         observations: the rows, standardised.
-        is_constant: for a limit, whether a constant with noise explains the values better.
+        is_constant: whether the points explain nothing of the values; for a limit, whether a constant with noise
+            explains them better.
         outliers: weights of the rows that were left out of the fit, by row.
     """
 
@@ -205,8 +209,14 @@ class Fitter:
             kernel, noise = self._with_structure(self._fit_data(scaler, X, y, std, noise), *start, fit_noise, rng)
         scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
         observations = self._observed(scaler, X, y, std, noise)
-        is_constant = self.is_limit and gain_over_constant(observations, kernel, noise) < -AT_RANDOM
+        is_constant = self._is_constant(observations, kernel, noise)
         return FittedModel(scaler, kernel, noise, noise_is_fitted, observations, is_constant)
+
+    def _is_constant(self, observations: Observations, kernel: Kernel, noise: float) -> bool:
+        """Whether the points explain nothing of the values; for a limit, whether a constant explains them better."""
+        if not self.is_limit and observations.total < FEWEST_FLAT:
+            return False
+        return gain_over_constant(observations, kernel, noise) < (-AT_RANDOM if self.is_limit else EXPLAINED)
 
     def contradiction(self, X: Tensor, y: Tensor, std: Tensor) -> float | None:
         """Standard deviation of the values of one point, user's units, if it contradicts `deterministic`; else None.

@@ -59,7 +59,7 @@ class Quantity:
 
     Attributes:
         scaler: scaling of the values, from the last fit.
-        is_constant: for a limit, whether a constant with noise explains the values of the last fit better.
+        is_constant: whether the points explain nothing of the values of the last fit; see `FittedModel`.
         noisiness: the decision whether the values have noise.
         outliers: weights of the values that the model takes for outliers, by row, as of the last fit.
     """

@@ -14,6 +14,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ScaledKernel, rbf
+from bkbopt.search.quantities import fitting
 from bkbopt.search.quantities.marked_rows import GROWTH, last_mark
 from tests.search.quantities.made import data, fitted, learnt, quantity, rows
 
@@ -326,9 +327,11 @@ def losses(n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return X, loss * torch.exp(0.2 * torch.as_tensor(rng.standard_normal(n))), loss
 
 
-def test_warped_values_predict_losses_and_their_deviations_better() -> None:
+def test_warped_values_predict_losses_and_their_deviations_better(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = losses(120, 0)
-    warped, plain = fitted(X, y), fitted(X, y, winsorised=False)
+    warped = fitted(X, y)
+    monkeypatch.setattr(fitting, "is_better_warped", lambda *_: False)
+    plain = fitted(X, y)
     assert warped.scaler.warp_range < INF == plain.scaler.warp_range
     at, seen, loss = losses(2000, 1)
     good = loss < 0.1
@@ -353,6 +356,16 @@ def test_values_are_not_warped_where_kernel_or_noise_are_given_or_values_are_few
 def test_one_of_several_objectives_is_warped_too() -> None:
     X, y, _ = losses(120, 0)
     assert fitted(X, y, winsorised=False).scaler.warp_range < INF
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_values_that_the_points_do_not_explain_are_constant(noise: float) -> None:
+    rng = np.random.default_rng(1)  # with noise alone, a kernel is a little better than a constant in one case of three
+    X, e = torch.as_tensor(rng.random((60, 2))), torch.as_tensor(rng.standard_normal(60))
+    assert fitted(X, 3.0 + noise * e, first=60).is_constant
+    assert not fitted(X, X[:, 0] + noise * e, first=60).is_constant
+    assert not fitted(X[:19], 3.0 + noise * e[:19], first=19).is_constant  # too few to say so
+    assert not fitted(X, 3.0 + noise * e, first=60, fit=False).is_constant
 
 
 def test_warped_values_learnt_one_by_one_are_those_met_at_once() -> None:
