@@ -48,7 +48,7 @@ EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
 #: By how much (log likelihood) the model of an objective must explain values better than a constant, if there are so
-#: many values or more; see docs/design/perturbations.md.
+#: many values or more; see docs/design/fits.md.
 EXPLAINED, FEWEST_FLAT = 1.0, 20
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
