@@ -70,7 +70,7 @@ class Designer:
 
     def __init__(self, problem: Problem, options: Options, seed: int) -> None:
         self.options, self.seed = options, seed
-        self.history = History(problem)
+        self.history = History(problem, finds_penalties=options.models.fit)
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
         #: The designer of a restart, or None where there is none, and what that follows from.

@@ -73,6 +73,7 @@ class History:
 
     Args:
         problem: the optimisation problem.
+        finds_penalties: whether trials with penalties count as failed, see `Penalties`.
 
     Attributes:
         finished: the finished trials in the order of their completion; those with penalties count as failed.
@@ -86,14 +87,14 @@ class History:
         n_failed: number of failed trials.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, finds_penalties: bool = True) -> None:
         self.problem = problem
         self.finished: list[Evaluation] = []
         self.running: dict[int, Evaluation] = {}
         self.version = 0
         self._numbers: set[int] = set()
         self._interrupted = False
-        self._penalties = Penalties(problem.signs)
+        self._penalties = Penalties(problem.signs) if finds_penalties else None
         self._failed_at: Latest[Tensor] = Latest()
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
@@ -154,7 +155,7 @@ class History:
             self._numbers.add(number)
         new.sort(key=lambda evaluation: evaluation.order)
         late = bool(new and self.finished) and new[0].order < self.finished[-1].order
-        for evaluation in map(self._penalties.judged, new):
+        for evaluation in new if self._penalties is None else map(self._penalties.judged, new):
             if late:
                 bisect.insort(self.finished, evaluation, key=lambda other: other.order)
             else:
@@ -166,7 +167,7 @@ class History:
                 self._void()
         if late:
             self._void()
-        if self._penalties.update(self.finished, late):
+        if self._penalties is not None and self._penalties.update(self.finished, late):
             self._void()
         self._take_all()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
+from bkbopt.kernels import rbf
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
@@ -87,6 +88,15 @@ def suggestions(trials: Sequence[Evaluation], sign: float = -1.0) -> list[object
 def test_suggestions_are_those_of_failed_trials(penalty: float) -> None:
     trials = evaluated(30, penalty=penalty)
     assert suggestions(trials) == suggestions(as_failures(trials, penalty))
+
+
+def test_where_nothing_is_fitted_penalties_are_values() -> None:
+    options = Options(ModelOptions(bo.BKB(rbf(2), noise=0.01), fit=False), n_startup_trials=5)
+    designer = Designer(Problem(space=SPACE), options, 3)
+    trials = evaluated(30, penalty=100.0)
+    designer.update([*trials, replace(trials[0], number=30, order=(30.0, 30), values=(math.inf,))])
+    assert (designer.history.n_failed, designer.history.n_complete) == (0, 31)
+    assert float(designer.models.objectives[0].predict(designer.history.X)[0].max()) > 50.0
 
 
 def test_suggestions_do_not_depend_on_the_direction() -> None:
