@@ -38,6 +38,26 @@ class Trust:
 
     @property
     @locked
+    def penalties(self) -> list[Trial]:
+        """Trials whose values count as failures for the search, by id: those with a penalty, such as 1e10.
+
+        A penalty is a value at three points or more that is twice as far from all better values as these are from each
+        other, or a worse one. Their state is "COMPLETE", and tables have their values; the models, and `residuals`, do
+        not. There are none with `fit=False`.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+            >>> points = [{"x": i / 10} for i in range(10)]
+            >>> told = opt.tell(points, [1e10 if p["x"] > 0.65 else p["x"] ** 2 for p in points])
+            >>> [trial.id for trial in opt.penalties]
+            [7, 8, 9]
+        """
+        entries = self._core.log.entries
+        return [detached(entries[i].trial) for i in self._core.update().history.penalised]
+
+    @property
+    @locked
     def lost_trials(self) -> list[Trial]:
         """Failed trials that ended for a reason that is not their point, by id; the search learns nothing from them.
 
@@ -63,9 +83,9 @@ class Trust:
         again, replace a wrong value by `tell(replace=True)`, or tell it once more with a large `std`.
 
         Each value is predicted from the others with the kernel, the noise and the inducing points of the model, which
-        were fitted to all values but `outliers`. The scores of few values are therefore small: of ten values none may
-        be above three. The formula is that of ridge regression, `Model.left_out`. An online learner of
-        one pass, such as "kons", has learnt the value that it predicts: its scores are smaller.
+        were fitted to all values but `outliers`; `penalties` are left out. The scores of few values are therefore
+        small: of ten values none may be above three. The formula is that of ridge regression, `Model.left_out`. An
+        online learner of one pass, such as "kons", has learnt the value that it predicts: its scores are smaller.
 
         Args:
             objective: number of the objective.
@@ -87,7 +107,8 @@ class Trust:
         if k >= len(self.directions):
             raise ArgumentError(f"objective: expected a number below {len(self.directions)}, got {k}.")
         designer = self._core.followed("residuals")
-        entries = self._core.log.valued()
+        penalised = set(designer.history.penalised)
+        entries = [entry for entry in self._core.log.valued() if entry.trial.id not in penalised]
         X = designer.history.encode(list(map(self._core.point, entries)))
         return predictions.residuals(designer, k, X, [entry.trial for entry in entries])
 

@@ -10,7 +10,7 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
-from bkbopt.plots.readings import drawable
+from bkbopt.plots.readings import drawable, penalised
 from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, as_optimizer, axes_of, legend_below, shortened
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def pareto(
             f"value_names: expected two names, of objectives {across} and {up}, got {value_names!r}; pass these two."
         )
     front = opt.best_trials
-    best = {trial.id for trial in front}
-    others = [trial for trial in opt.trials if trial.values and trial.id not in best]
+    aside = {trial.id for trial in front} | penalised(opt)
+    others = [trial for trial in opt.trials if trial.values and trial.id not in aside]
     ax = axes_of(ax)
     for trials, style in (
         ([t for t in others if not t.is_feasible], {"marker": "x", "color": ORANGE, "label": "infeasible"}),

@@ -58,7 +58,7 @@ def draw_progress(
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
     ax.set_ylabel(value_label(value_name), parse_math=False)
-    failed = sum(trial.state == FAIL for trial in opt.trials) - len(opt.lost_trials)
+    failed = sum(trial.state == FAIL for trial in opt.trials) - len(opt.lost_trials) + len(opt.penalties)
     if failed:
         ax.set_xlabel(f"evaluations with a value (and {failed} failed)")
     legend_below(ax)

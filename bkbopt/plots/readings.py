@@ -36,6 +36,7 @@ __all__ = [
     "is_modelled",
     "learnt",
     "left_out",
+    "penalised",
     "predicted",
     "recommended_so_far",
     "told",
@@ -68,7 +69,7 @@ def drawable(values: Any) -> np.ndarray:
 
 
 def told(opt: Optimizer) -> Told:
-    """The trials with a value.
+    """The trials with a value that is no penalty.
 
     Raises:
         ArgumentError: there are several objectives.
@@ -86,15 +87,25 @@ def told(opt: Optimizer) -> Told:
     waiting: dict[float, deque[Trial]] = defaultdict(deque)
     for trial in valued(opt.trials):
         waiting[trial.values[0]].append(trial)
-    return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, drawable(y))
+    trials, bad = [waiting[value].popleft() for value in y.tolist()], penalised(opt)
+    kept = [row for row, trial in enumerate(trials) if trial.id not in bad]
+    return Told(tuple(trials[row] for row in kept), X[kept], drawable(y[kept]))
+
+
+def penalised(opt: Optimizer) -> set[int]:
+    """The ids of the trials with penalties, which count as failures."""
+    return {trial.id for trial in opt.penalties}
 
 
 def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
-    """Failed trials, without lost ones, that are points of the present space without a value, with X (n, d)."""
-    known, lost = set(row_keys(data.X)), {trial.id for trial in opt.lost_trials}
+    """Failed trials and those with penalties, at points of the present space without another value, with X (n, d).
+
+    Lost trials are left out.
+    """
+    known, lost, bad = set(row_keys(data.X)), {trial.id for trial in opt.lost_trials}, penalised(opt)
     found: list[tuple[Trial, Tensor]] = []
     for trial in opt.trials:
-        if trial.state == FAIL and trial.id not in lost:
+        if (trial.state == FAIL and trial.id not in lost) or trial.id in bad:
             try:
                 x = opt.encode(trial.params)
             except (ArgumentError, ArgumentTypeError):  # a point of an earlier space
@@ -126,8 +137,9 @@ def is_modelled(opt: Optimizer) -> bool:
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
-    """Values of one of the objectives in the order in which they came, (n,); NaN where a trial is infeasible."""
-    return drawable([t.values[objective] if t.is_feasible else np.nan for t in valued(opt.trials)])
+    """Values of one of the objectives as they came, (n,); NaN for penalties and infeasible trials."""
+    bad = penalised(opt)
+    return drawable([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in valued(opt.trials)])
 
 
 @dataclass(frozen=True)

@@ -340,6 +340,11 @@ class History:
         return [self.finished[self._objectives[k].rows[row]].number for row in rows]
 
     @property
+    def penalised(self) -> list[int]:
+        """The numbers of the trials that count as failed because of a penalty, sorted."""
+        return sorted(e.number for e in self.finished if e.state == FAIL and e.values)
+
+    @property
     def constraint_names(self) -> list[str]:
         """Names of all constraints with values, sorted."""
         return sorted(self._constraints)
