@@ -67,8 +67,8 @@ TRIALS = (
     Fault(
         "a late trial voids nothing",
         "search/trials/history.py",
-        "        if late:\n            self._void()",
-        "        if late:\n            pass",
+        "if self._penalties.update(self.finished) or late:",
+        "if self._penalties.update(self.finished):",
         HISTORY,
     ),
     Fault(
@@ -104,6 +104,13 @@ TRIALS = (
         "search/trials/penalties.py",
         "kinds.total(), known",
         "kinds.total(), -math.inf",
+        ("search/trials/test_penalties.py",),
+    ),
+    Fault(
+        "penalties outlive a late trial",
+        "search/trials/history.py",
+        "        if late:\n            self._penalties.forget()  # before trials move, in case of an interrupt",
+        "        if late:\n            pass",
         ("search/trials/test_penalties.py",),
     ),
     Fault(

@@ -60,8 +60,8 @@ class Evaluation:
     n_values: int | None = None
 
     @property
-    def gave_values(self) -> bool:
-        """Whether it did not fail, or failed by the search's judgement of its values alone."""
+    def did_run(self) -> bool:
+        """Whether it did not fail, or failed by a penalty among its values alone."""
         return self.state != FAIL or bool(self.values)
 
     @property

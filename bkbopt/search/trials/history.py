@@ -94,7 +94,7 @@ class History:
         self.version = 0
         self._numbers: set[int] = set()
         self._interrupted = False
-        self._penalties = Penalties(problem.signs) if finds_penalties else None
+        self._penalties = Penalties(problem.signs, finds_penalties)
         self._failed_at: Latest[Tensor] = Latest()
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
@@ -155,19 +155,19 @@ class History:
             self._numbers.add(number)
         new.sort(key=lambda evaluation: evaluation.order)
         late = bool(new and self.finished) and new[0].order < self.finished[-1].order
-        for evaluation in new if self._penalties is None else map(self._penalties.judged, new):
+        if late:
+            self._penalties.forget()  # before trials move, in case of an interrupt
+        for evaluation in map(self._penalties.judged, new):
             if late:
                 bisect.insort(self.finished, evaluation, key=lambda other: other.order)
             else:
                 self.finished.append(evaluation)
             self._constraints.update(evaluation.constraints)
-            for space in evaluation.spaces if evaluation.gave_values else ():
+            for space in evaluation.spaces if evaluation.did_run else ():
                 self._widen(space)
             if self._varies(evaluation.point):
                 self._void()
-        if late:
-            self._void()
-        if self._penalties is not None and self._penalties.update(self.finished, late):
+        if self._penalties.update(self.finished) or late:
             self._void()
         self._take_all()
 
@@ -197,7 +197,7 @@ class History:
     def _merge_all(self) -> None:
         """Recompute ranges from the problem's space and those of the trials, and constant columns from all points."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
-        for space in (self.problem.space, *(space for e in self.finished if e.gave_values for space in e.spaces)):
+        for space in (self.problem.space, *(space for e in self.finished if e.did_run for space in e.spaces)):
             if space is not None:
                 self._merge(space)
         self._constant = {} if self.problem.pool is None else dict(self.problem.pool.constant)
@@ -379,8 +379,8 @@ class History:
         X = self.X[self._failures]
         if not len(X):
             return X
-        gave_values = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
-        return X[[key not in gave_values for key in row_keys(X)]]
+        did_run = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
+        return X[[key not in did_run for key in row_keys(X)]]
 
     def _rows(self, column: _Column, mark: int) -> Rows:
         X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]

@@ -45,31 +45,36 @@ class Penalties:
 
     Args:
         signs: one for each objective: +1 if larger is better, -1 if smaller is better.
+        are_sought: whether there are penalties; otherwise all values are values.
     """
 
-    def __init__(self, signs: Sequence[float]) -> None:
-        self._signs = tuple(signs)
+    def __init__(self, signs: Sequence[float], are_sought: bool = True) -> None:
+        self._signs, self._are_sought = tuple(signs), are_sought
+        self.forget()
+
+    def forget(self) -> None:
+        """Find the penalties from the first mark on, at the next update: trials have another place than before."""
         #: The mark, and the best penalty of each objective, larger is better.
-        self._found: tuple[int, tuple[float, ...]] = 0, tuple(-math.inf for _ in signs)
+        self._found: tuple[int, tuple[float, ...]] = 0, tuple(-math.inf for _ in self._signs)
 
     def judged(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation as the search sees it: failed if one of its values is a penalty."""
         return self._judged(evaluation, self._found[1])
 
-    def update(self, finished: list[Evaluation], has_moved: bool) -> bool:
+    def update(self, finished: list[Evaluation]) -> bool:
         """Find the penalties, if there is a new mark, and judge all evaluations by them.
 
         Args:
-            finished: the finished trials in the order of their completion; those judged otherwise are replaced.
-            has_moved: whether trials have another place than before.
+            finished: the finished trials in the order of their completion, which begin with those of the last call;
+                those judged otherwise are replaced.
 
         Returns:
             Whether a trial is judged otherwise than before.
         """
-        mark, best = (0, tuple(-math.inf for _ in self._signs)) if has_moved else self._found
-        while (following := next_mark(mark, 0) if mark else FIRST) <= len(finished):
+        mark, best = self._found
+        while self._are_sought and (following := next_mark(mark, 0) if mark else FIRST) <= len(finished):
             mark, best = following, self._at_mark(finished[:following], best)
-        if (mark, best) == self._found:
+        if mark == self._found[0]:
             return False
         judged = [self._judged(evaluation, best) for evaluation in finished]
         is_changed = any(map(operator.is_not, judged, finished))
@@ -88,7 +93,7 @@ class Penalties:
         return tuple(largest_penalty(column, points, best) for column, best in zip(columns, known, strict=True))
 
     def _judged(self, evaluation: Evaluation, best: Sequence[float]) -> Evaluation:
-        if not evaluation.values:
+        if not (self._are_sought and evaluation.values):
             return evaluation
         limits = zip(self._signs, evaluation.values, best, strict=True)
         state = FAIL if any(sign * value <= penalty for sign, value, penalty in limits) else COMPLETE

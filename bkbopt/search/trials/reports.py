@@ -16,8 +16,8 @@ class Diagnostics:
         n_values: number of values at the time of the ask.
         ask_seconds: wall-clock time of the ask, divided by the number of its trials.
         n_inducing: number of inducing points; None, like all attributes below, where no model was used: during the
-            start-up designs of the search and of restarts, and for queued trials whose point was complete. In a restart
-            these are numbers of its own models.
+            start-up designs of the search and of restarts, later where the points explain nothing of the values, and
+            for queued trials whose point was complete. In a restart these are numbers of its own models.
         effective_dimension: an upper bound of d_eff; see `confidence.ScheduleContext`.
         beta: width of the confidence bounds, in standard deviations; that of the suggestion, see `choosing.width_of`.
         noise_std: standard deviation of the noise at the best known point, fitted or given, user's units.

@@ -15,7 +15,7 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.penalties import FIRST, largest_penalty
+from bkbopt.search.trials.penalties import FIRST, Penalties, largest_penalty
 from bkbopt.search.trials.states import COMPLETE, FAIL
 
 SPACE = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
@@ -138,6 +138,24 @@ def test_a_late_trial_may_show_that_penalties_came_by_chance() -> None:
     assert known.n_failed > 0
     known.update([late])
     assert known.n_failed == history([*trials, late]).n_failed == 0
+
+
+def test_penalties_are_those_of_the_log_after_a_late_trial_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = evaluated(30)
+    first = next(e for e in trials if e.values[0] == 1e10)
+    late = replace(first, number=30, order=(0.5, 30), values=(0.3,))
+    known = history(trials)
+    with monkeypatch.context() as patched:
+        patched.setattr(Penalties, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            known.update([late])
+    known.update([late])
+    assert known.n_failed == 0
+    assert known.n_complete == 31
+
+
+def interrupted(*_: object) -> bool:
+    raise KeyboardInterrupt
 
 
 def test_a_constraint_is_learnt_from_trials_with_penalties() -> None:
