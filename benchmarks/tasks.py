@@ -37,6 +37,7 @@ __all__ = [
     "over_decades",
     "with_outliers",
     "with_penalties",
+    "with_rates",
 ]
 
 Params = Mapping[str, Any]
@@ -170,6 +171,36 @@ def with_penalties(problem: Problem) -> Task:
     return replace(task, name=f"{task.name}-penalties", observe=observe, truth=truth, note=note)
 
 
+def with_rates(problem: Problem) -> Task:
+    """The function of a rate and of a momentum on linear ranges, in the place of its first two parameters.
+
+    The rate is in [1e-4, 1], and what counts is its logarithm; the momentum is in [0, 0.999], and what counts is the
+    logarithm of its distance from one.
+    """
+    task = of_problem(problem)
+
+    def as_told(params: Params) -> Params:
+        places = {"x0": 1.0 + np.log10(params["rate"]) / 4.0, "x1": -np.log10(1.0 - params["momentum"]) / 3.0}
+        bounds = zip(places, problem.bounds, strict=False)
+        first = {name: low + float(places[name]) * (high - low) for name, (low, high) in bounds}
+        return {**first, **{name: value for name, value in params.items() if name.startswith("x")}}
+
+    def suggest(trial: optuna.Trial) -> None:
+        trial.suggest_float("rate", 1e-4, 1.0)
+        trial.suggest_float("momentum", 0.0, 0.999)
+        for j, (low, high) in enumerate(problem.bounds[2:], start=2):
+            trial.suggest_float(f"x{j}", low, high)
+
+    return replace(
+        task,
+        name=f"{task.name}-rates",
+        suggest=suggest,
+        observe=lambda params, seed, number: task.observe(as_told(params), seed, number),
+        truth=lambda params: task.truth(as_told(params)),
+        note=f"{task.note}; a rate and a momentum on linear ranges",
+    )
+
+
 def without_noise(task: Task) -> Task:
     """The task without noise; the samplers are not told that there is none."""
 
@@ -276,6 +307,9 @@ DECADES: tuple[str, ...] = tuple(f"{name}-decades" for name in _TRANSFORMED)
 #: The same functions with penalties; see `with_penalties`.
 PENALTIES: tuple[str, ...] = tuple(f"{name}-penalties" for name in _TRANSFORMED)
 
+#: The same functions of a rate and a momentum on linear ranges; see `with_rates`.
+RATES: tuple[str, ...] = tuple(f"{name}-rates" for name in _TRANSFORMED)
+
 #: The development functions without noise.
 NOISELESS: tuple[str, ...] = tuple(f"{problem.name}-noiseless" for problem in (*_CLASSIC, *_DEVELOPMENT))
 
@@ -289,6 +323,7 @@ SETS: dict[str, tuple[str, ...]] = {
     **OUTLIERS,
     "decades": DECADES,
     "penalties": PENALTIES,
+    "rates": RATES,
 }
 
 #: Made when asked for: the interquartile ranges take a moment.
@@ -313,8 +348,9 @@ TASKS |= {
     for name in _TRANSFORMED
 }
 TASKS |= {
-    f"{problem.name}-penalties": lambda problem=problem: with_penalties(problem)  # type: ignore[misc]
+    f"{problem.name}-{kind}": lambda problem=problem, make=make: make(problem)  # type: ignore[misc]
     for problem in (*_CLASSIC, *_DEVELOPMENT)
+    for kind, make in (("penalties", with_penalties), ("rates", with_rates))
     if problem.name in _TRANSFORMED
 }
 TASKS |= {problem.name: lambda problem=problem: of_choices(problem) for problem in CHOICES}  # type: ignore[misc]

@@ -147,8 +147,18 @@ class Chooser:
                     return choice, True
             choice = self._best(candidates, scope)
             if choice is not None and (repeats or not self._is_useless_repeat(choice)):
-                return choice, False
+                return (candidates.off_ends(choice, scope) if self._probes_ends else choice), False
         return None
+
+    @property
+    def _probes_ends(self) -> bool:
+        """Whether the suggestion is moved away from the ends of ranges, if the best known point is near them, too.
+
+        On a linear scale a search does not see what is close to an end. If the effect is on a logarithmic scale, points
+        there show it, and are better or worse; otherwise they are as good as the end.
+        """
+        options = self.options
+        return options.perturbations and options.models.fit and is_within_schedule(self.request.number - 1)
 
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         if self._is_to_be_new(candidates):

@@ -31,6 +31,7 @@ from bkbopt.search.candidates.base import Choice, exhausted
 from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, Chooser, is_exploring_costly, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.criteria.expected import SURE
+from bkbopt.search.input_stretching import InputStretching
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.crowd import MANY
@@ -71,6 +72,7 @@ class Designer:
     def __init__(self, problem: Problem, options: Options, seed: int) -> None:
         self.options, self.seed = options, seed
         self.history = History(problem, finds_penalties=options.models.fit)
+        self._stretching = InputStretching(self.history, options.models)
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
         #: The designer of a restart, or None where there is none, and what that follows from.
@@ -95,6 +97,7 @@ class Designer:
     def update(self, evaluations: Iterable[Evaluation]) -> None:
         """Add finished, failed and running trials of the log, in any order; known ones change nothing."""
         self.history.update(evaluations)
+        self._stretching.update()
 
     def suggest(
         self,

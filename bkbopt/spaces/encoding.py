@@ -23,7 +23,9 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Point
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
+from bkbopt.spaces.scales import Continuum, Grid, LogGrid, Scale
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stretched import like_part
 
 __all__ = ["Embedding", "Encoding", "merged", "real_numbers", "whole_numbers"]
 
@@ -91,22 +93,22 @@ class Encoding:
     @cached_property
     def columns(self) -> Mapping[str, int]:
         """The column of each key that has one."""
-        return {key: j for j, (key, _) in enumerate(self._free)}
+        return {key: j for j, (key, _) in enumerate(self.varying)}
 
     @cached_property
     def categorical(self) -> tuple[int, ...]:
         """Columns that hold the numbers of choices."""
-        return tuple(j for j, (_, parameter) in enumerate(self._free) if parameter.kind == "categorical")
+        return tuple(j for j, (_, parameter) in enumerate(self.varying) if parameter.kind == "categorical")
 
     @cached_property
     def n_codes(self) -> Mapping[int, int]:
         """Number of the choices of each column that holds their numbers."""
-        return {j: self._free[j][1].n_numbers or 0 for j in self.categorical}
+        return {j: self.varying[j][1].n_numbers or 0 for j in self.categorical}
 
     @cached_property
     def absent(self) -> Tensor:
         """The point `(d,)` without any of the parameters: mid-range, first choice."""
-        codes = [parameter.absent for _, parameter in self._free]
+        codes = [parameter.absent for _, parameter in self.varying]
         return torch.tensor(codes or [0.5], dtype=torch.float64)
 
     def encode(self, points: Sequence[Point]) -> Tensor:
@@ -158,7 +160,7 @@ class Encoding:
         return {}
 
     def _new_embedding(self, proposed: Mapping[str, Parameter], fixed: Point) -> "Embedding":
-        inner = {key: _in_internal_form(parameter) for key, parameter in proposed.items()}
+        inner = {key: like_part(_in_internal_form(p), self._by_key[key]) for key, p in proposed.items()}
         # A parameter with a single value now may have a column, from trials in which it had several.
         known = {**fixed, **{key: p.internal_values[0] for key, p in proposed.items() if p.n_values == 1}}
         free = {key: p for key, p in proposed.items() if p.n_values != 1}
@@ -179,7 +181,8 @@ class Encoding:
         )
 
     @cached_property
-    def _free(self) -> tuple[tuple[str, Parameter], ...]:
+    def varying(self) -> tuple[tuple[str, Parameter], ...]:
+        """The keys that have a column, and their parameters."""
         return tuple((key, parameter) for key, parameter in self.parameters if parameter.n_numbers != 1)
 
     @cached_property
@@ -188,7 +191,7 @@ class Encoding:
 
     @cached_property
     def _codes(self) -> "_Codes":
-        return _Codes.of_parameters([parameter for _, parameter in self._free])
+        return _Codes.of_parameters([parameter for _, parameter in self.varying])
 
     @cached_property
     def _absent(self) -> NDArray[np.float64]:
@@ -300,6 +303,8 @@ class _Codes:
     log_low: NDArray[np.float64]
     #: Places by number, of the columns in which a later list has moved them.
     places: Mapping[int, NDArray[np.float64]]
+    #: The scales of the columns with a stretched end.
+    stretched: Mapping[int, Scale]
 
     @classmethod
     def of_parameters(cls, parameters: Sequence[Parameter]) -> "_Codes":
@@ -317,6 +322,7 @@ class _Codes:
             logarithmic=np.array(logarithmic, dtype=np.int64),
             log_low=np.array([lines[j].low for j in logarithmic]),
             places={j: np.array(line.places) for j, line in enumerate(lines) if line.places is not None},
+            stretched={j: line.stretched for j, line in enumerate(lines) if line.stretched is not None},
         )
 
     def encoded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -326,13 +332,16 @@ class _Codes:
             known = ~np.isnan(values[:, j])
             numbers = values[known, j].astype(np.int64)
             values[known, j] = places[np.minimum(numbers, len(places) - 1)]
-        T = np.minimum(np.maximum(values, self.low), self.high) - self.low
+        inside = np.minimum(np.maximum(values, self.low), self.high)
+        T = inside - self.low
         if len(self.gridded):
             T[:, self.gridded] = np.minimum(np.rint(T[:, self.gridded] / self.step), self.top)
         if len(self.logarithmic):
             # Contiguous, since numpy may round a logarithm differently with the layout of its argument.
             ratios = np.ascontiguousarray(T[:, self.logarithmic] / self.log_low)
             T[:, self.logarithmic] = np.log1p(ratios)
+        for j, scale in self.stretched.items():
+            T[:, j] = scale.encoded(np.ascontiguousarray((T if j in self.gridded else inside)[:, j]))
         return np.asarray(T / self.width)
 
 
@@ -348,6 +357,8 @@ class _ColumnScale:
     log: bool
     #: Places by number, see `bkbopt.spaces.numbering`; None if they are the numbers.
     places: tuple[float, ...] | None = None
+    #: The scale itself, of a column with a stretched end.
+    stretched: Scale | None = None
 
     @classmethod
     def of(cls, parameter: Parameter) -> "_ColumnScale":
@@ -360,9 +371,10 @@ class _ColumnScale:
                 return cls(low, high, width, 1.0, len(places), False)
             return cls(low, high, width, 1.0, None, False, places)
         step = 1.0 if parameter.step is None else float(parameter.step)
-        return cls(
-            float(parameter.low), float(parameter.high), parameter.scale.width, step, parameter.n_values, parameter.log
-        )
+        low, high, n, scale = float(parameter.low), float(parameter.high), parameter.n_values, parameter.scale
+        if isinstance(scale, Continuum | Grid | LogGrid):
+            return cls(low, high, scale.width, step, n, parameter.log)
+        return cls(low, high, 1.0, step, n, False, stretched=scale)
 
 
 def _ends(parameter: Float | Int | Ordinal) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Kind, ParameterBase, checked_when, set_fields
-from bkbopt.spaces.scales import Continuum, Grid, LogGrid
+from bkbopt.spaces.scales import AnyGrid, Continuum, Grid, LogGrid, Scale
 from bkbopt.spaces.values import as_float, as_python, as_whole, checked_flag, checked_float, checked_whole, is_real
 
 __all__ = ["Float", "Int"]
@@ -117,7 +117,7 @@ class Float(_Number):
         return None if self.step is None else self._n_steps + 1
 
     @cached_property
-    def scale(self) -> Continuum | Grid:
+    def scale(self) -> Scale:
         """See `ParameterBase`."""
         return Continuum(self.low, self.high, self.log) if self.step is None else Grid(self._n_steps + 1)
 
@@ -232,7 +232,7 @@ class Int(_Number):
         return (self.high - self.low) // self.step + 1
 
     @cached_property
-    def scale(self) -> LogGrid | Grid:
+    def scale(self) -> AnyGrid:
         """See `ParameterBase`."""
         return LogGrid(self.low, self.n_values) if self.log else Grid(self.n_values)
 

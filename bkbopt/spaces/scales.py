@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "Continuum", "Grid", "LogGrid", "Scale", "Scales"]
+__all__ = ["AnyGrid", "Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Real", "Scale", "Scales"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
@@ -39,12 +39,48 @@ class Scale(Protocol):
         ...
 
 
-class _Real(ABC):
+class Real(ABC):
     """The positions of real numbers, by a scale that is a function of the value."""
 
-    #: Bounds and width: numbers, or a row (d,) of them for arrays (n, d).
+    #: Bounds: numbers, or a row (d,) of them for arrays (n, d).
     low: float | Array
     high: float | Array
+
+    @abstractmethod
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+
+    @abstractmethod
+    def _decoded(self, unit: Array) -> Array:
+        """The values with these codes, up to rounding."""
+
+    @abstractmethod
+    def _change(self, value: Array, code: Array) -> Array:
+        """By how much a value changes with its code, to first order."""
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        unit = _within_one(encoded)
+        # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
+        # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
+        value = self._within(unit, self._decoded(unit))
+        error = unit - self.encoded(value)
+        if not error.any():
+            return value
+        value = self._within(unit, value + self._change(value, error))
+        for _ in range(2):
+            error = unit - self.encoded(value)
+            other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
+            value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
+        return value
+
+    def _within(self, unit: Array, value: Array) -> Array:
+        return np.minimum(np.maximum(np.where(unit == 1.0, self.high, value), self.low), self.high)
+
+
+class _Interval(Real):
+    """Real numbers whose codes are even in the value or in its logarithm."""
+
     log: bool
 
     @property
@@ -57,38 +93,23 @@ class _Real(ABC):
         offset = positions - self.low
         return self._log1p(offset) / self.width if self.log else offset / self.width
 
-    def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
-        unit = _within_one(encoded)
-        value = self._beyond(unit * self.width)
-        # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
-        # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
-        value = self._within(unit, value)
-        error = (unit - self.encoded(value)) * self.width
-        if not error.any():
-            return value
-        value = self._within(unit, value + (error * value if self.log else error))
-        for _ in range(2):
-            error = unit - self.encoded(value)
-            other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
-            value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
-        return value
-
-    def _beyond(self, exponent: Array) -> Array:
+    def _decoded(self, unit: Array) -> Array:
+        exponent = unit * self.width
         if not self.log:
             return self.low + exponent
         with np.errstate(over="ignore"):  # past the largest double only to be clipped
             return np.asarray(self.low + self.low * np.expm1(exponent))
 
-    def _within(self, unit: Array, value: Array) -> Array:
-        return np.minimum(np.maximum(np.where(unit == 1.0, self.high, value), self.low), self.high)
+    def _change(self, value: Array, code: Array) -> Array:
+        exponent = code * self.width
+        return exponent * value if self.log else exponent
 
     def _log1p(self, offset: Array) -> Array:
         return np.log1p(offset / self.low)  # log(value / low), but accurate also where value is close to low
 
 
 @dataclass(frozen=True)
-class Continuum(_Real):
+class Continuum(_Interval):
     """An interval, mapped to [0, 1] evenly in the value or in its logarithm."""
 
     low: float
@@ -97,12 +118,12 @@ class Continuum(_Real):
 
     @cached_property
     def width(self) -> float:
-        """See `_Real`."""
+        """See `_Interval`."""
         return float(self._log1p(np.array([self.high - self.low]))[0]) if self.log else self.high - self.low
 
 
 @dataclass(frozen=True, eq=False)
-class _Intervals(_Real):
+class _Intervals(_Interval):
     """Several intervals, each mapped to [0, 1] evenly in the value: a column of arrays (n, d) each."""
 
     low: Array
@@ -115,11 +136,27 @@ class _Intervals(_Real):
         return self.high - self.low
 
 
-class _Even(ABC):
-    """The positions of a grid whose codes are evenly spaced: grid point k of n is encoded as k / width."""
+class AnyGrid(ABC):
+    """The positions of a grid."""
 
-    #: Number of positions: a number, or a row (d,) of them for arrays (n, d).
-    n: int | Array
+    #: Number of positions: a whole number, or a row (d,) of them for arrays (n, d).
+    n: Any
+
+    @abstractmethod
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+
+    @abstractmethod
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+
+    @abstractmethod
+    def spread(self, unit: Array) -> Positions:
+        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
+
+
+class _Even(AnyGrid):
+    """The positions of a grid whose codes are evenly spaced: grid point k of n is encoded as k / width."""
 
     @property
     @abstractmethod
@@ -136,7 +173,7 @@ class _Even(ABC):
         return np.rint(inside * self.width).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
-        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
+        """See `AnyGrid`."""
         return np.minimum(np.maximum(np.floor(unit * self.n), 0), self.n - 1).astype(np.int64)
 
 
@@ -174,10 +211,10 @@ class _EvenGrids(_Even):
 
 
 @dataclass(frozen=True)
-class LogGrid:
+class LogGrid(AnyGrid):
     """The whole numbers low, ..., low + n - 1; grid point k is encoded as log(1 + k / low), scaled to end at 1."""
 
-    low: int
+    low: int | float
     n: int
 
     def encoded(self, positions: Positions) -> Array:
@@ -193,7 +230,7 @@ class LogGrid:
         return np.asarray(below + above_is_nearer)
 
     def spread(self, unit: Array) -> Positions:
-        """See `_Even`."""
+        """See `AnyGrid`."""
         start = self.low - 0.5  # each number has the half steps on both sides, as in Optuna
         value = start * np.exp(unit * math.log((self.low + self.n - 0.5) / start))
         return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
@@ -228,7 +265,7 @@ class Scales:
         out, (columns, grids) = _within_one(A), self._even_grids
         if columns:
             out[:, columns] = grids.encoded(grids.nearest(A[:, columns]))
-        for j, scale in self._log_grids:
+        for j, scale in self._uneven_grids:
             out[:, j] = scale.encoded(scale.nearest(A[:, j]))
         return out
 
@@ -237,24 +274,24 @@ class Scales:
         out, (columns, grids) = _within_one(U), self._even_grids
         if columns:
             out[:, columns] = grids.encoded(grids.spread(out[:, columns]))
-        for j, scale in self._log_grids:
+        for j, scale in self._uneven_grids:
             out[:, j] = scale.encoded(scale.spread(out[:, j]))
         return out
 
     @cached_property
-    def gridded(self) -> list[tuple[int, Grid | LogGrid | Codes]]:
+    def gridded(self) -> list[tuple[int, AnyGrid]]:
         """The scales with a limited number of positions, with their columns."""
-        return [(j, scale) for j, scale in enumerate(self.columns) if isinstance(scale, Grid | LogGrid | Codes)]
+        return [(j, scale) for j, scale in enumerate(self.columns) if isinstance(scale, AnyGrid)]
 
     @cached_property
     def _even_grids(self) -> tuple[list[int], _EvenGrids]:
-        found = [(j, scale) for j, scale in self.gridded if not isinstance(scale, LogGrid)]
+        found = [(j, scale) for j, scale in self.gridded if isinstance(scale, _Even)]
         n, widths = (np.array([getattr(scale, name) for _, scale in found]) for name in ("n", "width"))
         return [j for j, _ in found], _EvenGrids(n, widths)
 
     @cached_property
-    def _log_grids(self) -> list[tuple[int, LogGrid]]:
-        return [(j, scale) for j, scale in self.gridded if isinstance(scale, LogGrid)]
+    def _uneven_grids(self) -> list[tuple[int, AnyGrid]]:
+        return [(j, scale) for j, scale in self.gridded if not isinstance(scale, _Even)]
 
     @cached_property
     def _even(self) -> list[int]:

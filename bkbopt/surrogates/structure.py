@@ -41,7 +41,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_evidence
 from bkbopt.surrogates.fit_data import MANY, FitData
 
-__all__ = ["COMPARED", "FEWEST", "fit_structure", "stationary_start"]
+__all__ = ["COMPARED", "FEWEST", "fit_stationary", "fit_structure", "stationary_start", "structure_evidence"]
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +108,18 @@ def fit_structure(
         chosen = _continued(comparison, best, fit_noise)
     log.debug("structure of %d points: %s", len(whole.U), chosen.kernel)
     return chosen.kernel, chosen.noise
+
+
+def fit_stationary(data: FitData, kernel: ARDKernel, noise: float, *, fit_noise: bool) -> Fit:
+    """The fit of the stationary kernel to all `data`; the arguments are those of `fit_structure`."""
+    return _Search(data, kernel, fit_noise).plain(noise)
+
+
+def structure_evidence(data: FitData, kernel: ARDKernel, noise: float, *, fit_noise: bool) -> tuple[float, Fit]:
+    """The evidence of the best structure for all `data`, less its margin, and the fit of the stationary kernel."""
+    search, plain = _Search(data, kernel, fit_noise), fit_stationary(data, kernel, noise, fit_noise=fit_noise)
+    margin, best = search.best(plain, noise) if len(data.U) >= FEWEST else (0.0, plain)
+    return best.value - margin, plain
 
 
 def _fitted(

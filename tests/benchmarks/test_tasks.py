@@ -53,7 +53,7 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    named = ("choices", "choices-noiseless", "decades", "penalties")
+    named = ("choices", "choices-noiseless", "decades", "penalties", "rates")
     apart = (NOISELESS, *(SETS[name] for name in named), *OUTLIERS.values())
     others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
@@ -108,6 +108,27 @@ def test_an_interquartile_range_of_values_over_decades_is_a_factor_of_ten() -> N
     (noisy, true), (told, counted) = plain.observe(params, 0, 5), task.observe(params, 0, 5)
     assert counted == true == task.truth(params)
     assert math.log10(told) * plain.scale == pytest.approx(noisy - plain.minimum, rel=1e-12)  # rounding of 10^x
+
+
+@pytest.mark.parametrize("name", SETS["rates"])
+def test_a_task_of_rates_has_the_minimum_of_the_task_on_linear_ranges(name: str) -> None:
+    plain, task = TASKS[name.removesuffix("-rates")](), TASKS[name]()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trial = study.ask()
+    task.suggest(trial)
+    assert len(trial.params) == int(task.note.split()[0])
+    assert trial.distributions["rate"] == optuna.distributions.FloatDistribution(1e-4, 1.0)
+    assert trial.distributions["momentum"] == optuna.distributions.FloatDistribution(0.0, 0.999)
+    assert task.minimum == plain.minimum
+    assert task.scale == plain.scale
+    # The ends of both ranges are those of the parameters in their places; a momentum of zero is the lowest of them.
+    problem = next(p for p in (*_CLASSIC, *_DEVELOPMENT) if p.name == plain.name)
+    rest = {f"x{j}": x for j, x in enumerate(problem.minimizers[0]) if j > 1}
+    for rate, momentum, ends in ((1e-4, 0.0, 0), (1.0, 0.999, 1)):
+        first = {f"x{j}": problem.bounds[j][ends] for j in (0, 1)}
+        told = {"rate": rate, "momentum": momentum, **rest}
+        assert task.truth(told) == pytest.approx(plain.truth({**first, **rest}), rel=1e-9)
+    assert task.observe(told, 1, 2) == pytest.approx(plain.observe({**first, **rest}, 1, 2), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", SETS["penalties"])

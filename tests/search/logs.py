@@ -37,6 +37,13 @@ CONDITIONAL = {
     "share": bo.Float(0.1, 0.9, step=0.1, when={"model": ["svm", "trees"]}),
 }
 GRID = {"a": bo.Int(0, 12), "b": bo.Float(0.0, 1.0, step=0.1), "kind": bo.Categorical(["p", "q"])}
+#: Ranges with ends that may be stretched: most values of the rate are close to one.
+RATES = {
+    "x": bo.Float(-1.0, 2.0),
+    "rate": bo.Float(1e-5, 1.0),
+    "n": bo.Int(1, 10_000),
+    "kind": bo.Categorical(["a", "b"]),
+}
 #: More combinations of choices than are listed.
 CHOICES = {"x": bo.Float(0.0, 1.0), **{f"flag{j}": bo.Categorical([False, True]) for j in range(15)}}
 #: Ranges that change from trial to trial, and a parameter that some trials lack: as Optuna's trials are.
@@ -46,6 +53,7 @@ CHANGING = (
     {"x": bo.Float(0.0, 1.0), "kind": bo.Categorical(["a", "b"]), "rate": bo.Float(1e-3, 1.0, log=True)},
     {"x": bo.Float(0.0, 1.0, step=0.05), "n": bo.Int(1, 9, step=2), "kind": bo.Categorical(["a", "b"])},
 )
+RATE = "rate (float)"
 ARMS = np.random.default_rng(7).random((150, 3)) * [1.0, 10.0, 1e-3]
 TABLE = pd.DataFrame({"dose": ARMS[:60, 0], "steps": np.arange(60) % 7, "solvent": ["water", "oil", "acid"] * 20})
 
@@ -68,6 +76,7 @@ PROBLEMS: dict[str, tuple[Problem, tuple[Space, ...]]] = {
             "choices": CHOICES,
             "conditional": CONDITIONAL,
             "grid": GRID,
+            "rates": RATES,
         }.items()
     },
     "changing": (Problem(), tuple(Space.parse(spec) for spec in CHANGING)),
@@ -145,7 +154,13 @@ def random_point(case: Case, space: Space | None, rng: np.random.Generator) -> P
         return pool.point(int(rng.integers(len(pool.X))))
     u = space.sample(1, rng)
     named = space.internal(space.decode(u))[0]
-    return {key: float(value) for key, value in space.active_part(named).items()}
+    point = {key: float(value) for key, value in space.active_part(named).items()}
+    return {key: 10.0 ** (-5.0 * rng.random()) if key == RATE else value for key, value in point.items()}
+
+
+def effect(key: str, value: float) -> float:
+    """What one parameter adds to the values."""
+    return (math.log10(value) + 3.0) ** 2 if key == RATE else math.sin(3.0 * value + len(key))
 
 
 def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]:
@@ -163,7 +178,7 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
             state = str(rng.choice([COMPLETE, FAIL, PRUNED], p=[0.75, 0.15, 0.1]))
         if number > n - 3:
             state = RUNNING
-        level = sum(math.sin(3.0 * value + len(key)) for key, value in point.items())
+        level = sum(effect(key, value) for key, value in point.items())
         values = tuple(level * (k + 1) + 0.1 * float(rng.standard_normal()) for k in range(len(case.signs)))
         if is_penalised and math.sin(9.0 * level) > 0.6:
             values = tuple(-50.0 * sign for sign in case.signs)

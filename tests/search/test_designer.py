@@ -24,6 +24,7 @@ from bkbopt.search.perturbations import (
     PERTURBATIONS,
     WIDE_BETA,
     Perturbations,
+    is_within_schedule,
 )
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
@@ -73,6 +74,22 @@ def moved(designer: Designer, point: Point) -> int:
 
 def suggested(designer: Designer, number: int, seed: int = 0) -> Point:
     return designer.suggest(number=number, seed=seed)[0].point
+
+
+# -- ends of ranges ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("perturbations", [True, False])
+def test_some_suggestions_at_the_end_where_the_best_point_is_are_close_to_it(perturbations: bool) -> None:
+    corner = designer(FLOATS, n=0, perturbations=perturbations)
+    at = some_points(bo.Space.parse(FLOATS), 25)
+    at += [dict.fromkeys(at[0], 0.0)] * 5
+    corner.update(evaluation(i, point, values=(sum(point.values()),)) for i, point in enumerate(at))
+    lowest = {number: min(suggested(corner, number).values()) for number in range(30, 80)}
+    close = [number for number, low in lowest.items() if 0.0 < low < 0.01]
+    due = [number for number in lowest if is_within_schedule(number - 1)]
+    assert close == (due if perturbations else [])
+    assert sum(low == 0.0 for low in lowest.values()) > 30
 
 
 # -- perturbations -----------------------------------------------------------------------------------------------------

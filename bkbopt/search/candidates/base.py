@@ -154,6 +154,10 @@ class CandidateSet(Protocol):
         """A random point that is not in `taken (t, d)`; see `Scope`."""
         ...
 
+    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
+        """The choice, moved away from ends of ranges near which the first incumbent is; the same one from a list."""
+        ...
+
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
         ...

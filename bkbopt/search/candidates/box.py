@@ -36,6 +36,7 @@ from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
 from bkbopt.search.maximizers.box import BoxMaximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.spaces.encoding import Embedding
+from bkbopt.spaces.stretched import StretchedFloat, StretchedInt, can_be_stretched
 
 if TYPE_CHECKING:
     from bkbopt.search.maximizers._loops_bound import PlainBound
@@ -47,6 +48,9 @@ FRONT = 64
 #: Points that are compared for a greedy suggestion: the best ones of the search, as many in a ball around the first of
 #: them, and half as many with a few of its columns changed.
 N_NEAR = 64
+#: Logarithms of the distances from an end to which a choice at this end is moved, relative to the range, and how far
+#: from it the first incumbent may be.
+AWAY, NEAR_END = (-4.5, -2.0), 0.01
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
 
@@ -339,6 +343,26 @@ class BoxCandidates:
         U = self.space.snap(self.maximizer.perturbations(u, n, scope.rng))
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
         return self._first_open(U[order], self._taken(torch.cat([scope.taken, center[None]])))
+
+    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
+        """See `CandidateSet`."""
+        if not len(scope.incumbents):
+            return choice
+        u, best = self.embedding.project(torch.stack([choice.x, scope.incumbents[0]]))
+        is_low, is_high = (u == 0.0) & (best < NEAR_END), (u == 1.0) & (best > 1.0 - NEAR_END)
+        moves = (is_low | is_high) & self._is_linear
+        if not bool(moves.any()):
+            return choice
+        away = torch.from_numpy(10.0 ** scope.rng.uniform(*AWAY, len(u)))
+        moved = torch.where(moves, torch.where(is_low, away, 1.0 - away), u)
+        return self._first_open(moved[None], self._taken(scope.taken)) or choice
+
+    @cached_property
+    def _is_linear(self) -> Tensor:
+        """Which columns are long ranges on a linear scale, (k,) of bool."""
+        parameters = [self.space.parameters[column.name] for column in self.space.columns]
+        known = (StretchedFloat, StretchedInt)
+        return torch.tensor([can_be_stretched(p) and not isinstance(p, known) for p in parameters], dtype=torch.bool)
 
     def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""

@@ -117,6 +117,10 @@ class Listed(ABC):
                 return self.choice(row)
         return None
 
+    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
+        """See `CandidateSet`."""
+        return choice
+
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
         return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())

@@ -228,6 +228,10 @@ class ProductCandidates:
                 return self._sub.choice(row)
         return None
 
+    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
+        """See `CandidateSet`."""
+        return choice
+
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
         criterion = UpperBound.over(model, beta)

@@ -36,7 +36,7 @@ from bkbopt.surrogates.fit import (
 )
 from bkbopt.surrogates.structure import fit_structure
 
-__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions"]
+__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions", "ScaledValues"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
@@ -102,6 +102,27 @@ class FittedModel:
     observations: Observations
     is_constant: bool
     outliers: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScaledValues:
+    """What kernel and noise are fitted to.
+
+    Attributes:
+        scaler: the scaling of the values.
+        data: the standardised values at unique points.
+        noise: noise variance at the start of a fit, standardised units squared.
+        fit_noise: whether it is fitted.
+        noise_is_fitted: whether that is the result of a fit of unknown noise alone.
+        may_be_warped: whether warped values may be a better choice.
+    """
+
+    scaler: Scaler
+    data: FitData
+    noise: float
+    fit_noise: bool
+    noise_is_fitted: bool
+    may_be_warped: bool
 
 
 @dataclass(frozen=True)
@@ -192,25 +213,41 @@ class Fitter:
         constant: tuple[int, ...],
     ) -> FittedModel:
         """`fitted` with all values."""
+        start, scaled = self._first_kernel(X, categorical, constant), self.scaled(X, y, std)
+        scaler, fit_noise = scaled.scaler, scaled.fit_noise
+        kernel, noise = self._with_structure(scaled.data, start, scaled.noise, fit_noise, rng)
+        first: tuple[Kernel, float] = start, scaled.noise
+        may_warp = scaled.may_be_warped and self._is_default(start)
+        if may_warp and is_better_warped(X, y, scaler, (kernel, noise), first, fit_noise):
+            scaler = scaler.warped(y)
+            data = self._fit_data(scaler, X, y, std, noise)
+            kernel, noise = self._with_structure(data, *first, fit_noise, rng)
+        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
+        observations = self._observed(scaler, X, y, std, noise)
+        is_constant = self._is_constant(observations, kernel, noise)
+        return FittedModel(scaler, kernel, noise, scaled.noise_is_fitted, observations, is_constant)
+
+    def scaled(self, X: Tensor, y: Tensor, std: Tensor) -> "ScaledValues":
+        """The data of a fit to values that are not warped; the arguments are those of `fitted`."""
         known, counts = torch.isfinite(std), _is_informative(y, std)
         scaler = Scaler.from_values(y[counts], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
-        start: tuple[Kernel, float] = self._first_kernel(X, categorical, constant), noise
         if fit_noise and bool(known.any()):
             data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
         else:
             data = self._fit_data(scaler, X, y, std, noise)
-        kernel, noise = self._with_structure(data, *start, fit_noise, rng)
         unknown = noise_is_fitted or (self.options.deterministic and bool(counts.all()))
-        may_warp = not self.is_limit and unknown and len(y) >= FEWEST and self._is_default(start[0])
-        if may_warp and is_better_warped(X, y, scaler, (kernel, noise), start, fit_noise):
-            scaler = scaler.warped(y)
-            kernel, noise = self._with_structure(self._fit_data(scaler, X, y, std, noise), *start, fit_noise, rng)
-        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
-        observations = self._observed(scaler, X, y, std, noise)
-        is_constant = self._is_constant(observations, kernel, noise)
-        return FittedModel(scaler, kernel, noise, noise_is_fitted, observations, is_constant)
+        may_be_warped = not self.is_limit and unknown and len(y) >= FEWEST
+        return ScaledValues(scaler, data, noise, fit_noise, noise_is_fitted, may_be_warped)
+
+    def warped(self, scaled: "ScaledValues", X: Tensor, y: Tensor, std: Tensor) -> tuple["ScaledValues", float]:
+        """The same with warped values, and by how much their evidence is larger for the change of the unit alone."""
+        scaler = scaled.scaler.warped(y)
+        data = self._fit_data(scaler, X, y, std, scaled.noise)
+        slopes = ((d.n * by.log_slopes(d.ybar)).sum() for by, d in ((scaled.scaler, scaled.data), (scaler, data)))
+        before, after = map(float, slopes)
+        return replace(scaled, scaler=scaler, data=data), before - after
 
     def _is_constant(self, observations: Observations, kernel: Kernel, noise: float) -> bool:
         """Whether the points explain nothing of the values; for a limit, whether a constant explains them better."""

@@ -23,7 +23,7 @@ from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
 from bkbopt.surrogates.structure import COMPARED, stationary_start
 
-__all__ = ["FEWEST", "is_better_warped"]
+__all__ = ["FEWEST", "is_better_warped", "required_gain"]
 
 #: With fewer values there is no transformation: their quartiles say too little.
 FEWEST = 8
@@ -72,14 +72,14 @@ def is_better_warped(
     (data, slopes), (warped, warped_slopes) = compared(scaler), compared(scaler.warped(y))
     # What the fit to warped values has to exceed. One iteration gives a lower bound of the evidence for untransformed
     # values, which decides most cases.
-    required = slopes - warped_slopes + _margin(min(len(y), COMPARED), fitted[1])
+    required = slopes - warped_slopes + required_gain(min(len(y), COMPARED), fitted[1])
     lower = evidence(data, fitted, ONE) + required
     stationary = stationary_start(fitted[0], start[0]), start[1]
     found = evidence(warped, stationary, FitSettings(least=lower - HOPELESS))
     return found > lower and found > evidence(data, fitted) + required
 
 
-def _margin(n: int, noise: float) -> float:
+def required_gain(n: int, noise: float) -> float:
     """The required gain of the evidence of `n` compared values; `noise` is that of the fit to untransformed values."""
     margin = NOISELESS_MARGIN if noise <= NOISELESS else MARGIN
     return max(margin * n, min(EARLY_MARGIN * n, EARLY_GAIN))

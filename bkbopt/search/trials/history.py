@@ -16,7 +16,6 @@ import math
 import operator
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -25,47 +24,16 @@ from torch import Tensor
 from bkbopt._support.latest import Latest
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.marked_rows import Failures, Rows, last_mark, last_mark_of_failing
-from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.penalties import Penalties
 from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, PRUNED, RUNNING
+from bkbopt.search.trials.valued_rows import ValuedRows
 from bkbopt.spaces.encoding import Encoding, merged
 from bkbopt.spaces.space import Parameter, Space
+from bkbopt.spaces.stretched import Stretch, can_be_stretched, stretched
 
 __all__ = ["History"]
-
-NO_CURVE: Curve = {}
-
-
-@dataclass
-class _Column:
-    """Values of one quantity, row by row: index of the trial, value, known standard deviation, intermediate values."""
-
-    sign: float = 1.0
-    rows: "array[int]" = field(default_factory=lambda: array("q"))
-    y: "array[float]" = field(default_factory=lambda: array("d"))
-    std: "array[float]" = field(default_factory=lambda: array("d"))
-    curves: list[Curve] = field(default_factory=list)
-    pruned: list[int] = field(default_factory=list)
-    _estimated: tuple[int, FinalValues, "array[float]"] | None = field(default=None)
-
-    def append(self, row: int, y: float, std: float = math.nan, curve: Curve = NO_CURVE) -> None:
-        if math.isnan(y):
-            self.pruned.append(len(self.y))
-        self.rows.append(row)
-        self.y.append(y)
-        self.std.append(std)
-        self.curves.append(curve)
-
-    def estimates(self, mark: int) -> "array[float]":
-        """Estimated final values of the pruned trials, from the rows up to the mark."""
-        if self._estimated is None or self._estimated[0] != mark:
-            known = FinalValues(self.sign, self.curves[:mark], self.y[:mark])
-            self._estimated = mark, known, array("d")
-        _, known, estimates = self._estimated
-        estimates.extend(known(self.curves[row]) for row in self.pruned[len(estimates) :])
-        return estimates
 
 
 class History:
@@ -101,6 +69,7 @@ class History:
         self._constraints: set[str] = set()
         self._constant = {} if problem.pool is None else dict(problem.pool.constant)
         self._encoding: Encoding | None = None
+        self._stretches: Mapping[str, Stretch] = {}
         self._encoded_last: tuple[object, tuple[Mapping[str, float], ...], Tensor] = (None, (), torch.zeros(0))
         self._reset()
         if problem.space is not None:
@@ -110,9 +79,9 @@ class History:
         self.n_complete = self.n_estimated = self.n_failed = 0
         self._X: Tensor | None = None
         self._encoded = self._taken = 0
-        self._objectives = [_Column(sign) for sign in self.problem.signs]
-        self._limits: dict[str, _Column] = {}
-        self._failing = _Column()
+        self._objectives = [ValuedRows(sign) for sign in self.problem.signs]
+        self._limits: dict[str, ValuedRows] = {}
+        self._failing = ValuedRows()
         self._failures: list[int] = []
         self.presence, self.failed = Presence(), Presence()
         #: For each finished trial, the number of trials that were running when it ended, as far as numbers tell.
@@ -194,6 +163,17 @@ class History:
         self._interrupted = False
         return moved
 
+    def set_stretches(self, stretches: Mapping[str, Stretch]) -> None:
+        """Set which ends of which ranges are stretched, by column key; if this changes, all rows are encoded again.
+
+        An interrupted call must be repeated.
+        """
+        if stretches != self._stretches:
+            self._interrupted, self._stretches, self._encoding = True, dict(stretches), None
+            self._void()
+            self._take_all()
+            self._interrupted = False
+
     def _merge_all(self) -> None:
         """Recompute ranges from the problem's space and those of the trials, and constant columns from all points."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
@@ -233,7 +213,7 @@ class History:
         else:
             self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
-            self._limits.setdefault(name, _Column()).append(row, value)
+            self._limits.setdefault(name, ValuedRows()).append(row, value)
         values, stds = evaluation.values, evaluation.stds
         if failed or (not values and evaluation.state != PRUNED):
             return  # it failed, or has values of constraints only
@@ -268,12 +248,20 @@ class History:
 
     @property
     def encoding(self) -> Encoding:
-        """The columns of all known parameters: those of the problem's space in its order, then the rest by key."""
+        """The columns of all known parameters, with stretched ends."""
         if self._encoding is None:
-            first = [] if self.problem.space is None else [*self.problem.space.keyed]
-            rest = sorted(self.parameters.keys() - set(first))
-            self._encoding = Encoding(tuple((key, self.parameters[key]) for key in (*first, *rest)))
+            plain, by = self.plain_encoding, self._stretches
+            can_be = {key for key, p in plain.parameters if key in by and can_be_stretched(p)}
+            parameters = ((key, stretched(p, by[key]) if key in can_be else p) for key, p in plain.parameters)
+            self._encoding = Encoding(tuple(parameters))
         return self._encoding
+
+    @property
+    def plain_encoding(self) -> Encoding:
+        """The columns as given: those of the problem's space in its order, then the rest by key."""
+        first = [] if self.problem.space is None else [*self.problem.space.keyed]
+        rest = sorted(self.parameters.keys() - set(first))
+        return Encoding(tuple((key, self.parameters[key]) for key in (*first, *rest)))
 
     @property
     def dim(self) -> int:
@@ -355,10 +343,10 @@ class History:
         Past data may have values of the objective only, and what is not known to be feasible must not be proposed
         again and again.
         """
-        column = self._limits.get(name, _Column())
+        column = self._limits.get(name, ValuedRows())
         return self._rows(column, self._mark(column, first if len(column.y) >= first else 1))
 
-    def _mark(self, column: _Column, first: int) -> int:
+    def _mark(self, column: ValuedRows, first: int) -> int:
         return last_mark(len(column.y), first, lambda row: self._n_running[column.rows[row]])
 
     def failing(self) -> Rows:
@@ -382,7 +370,7 @@ class History:
         did_run = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
         return X[[key not in did_run for key in row_keys(X)]]
 
-    def _rows(self, column: _Column, mark: int) -> Rows:
+    def _rows(self, column: ValuedRows, mark: int) -> Rows:
         X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]
         # Copies, since an `array` cannot grow while a tensor shares its memory.
         y, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.std))
@@ -393,7 +381,7 @@ class History:
         failed = None if column is self._failing else self._failed_after(column, mark)
         return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant, later, failed)
 
-    def _failed_after(self, column: _Column, mark: int) -> Failures:
+    def _failed_after(self, column: ValuedRows, mark: int) -> Failures:
         rows = self._failures[bisect.bisect_left(self._failures, column.rows[mark - 1]) if mark else 0 :]
         n = tuple(bisect.bisect_left(column.rows, row) for row in rows)
         return Failures(n, tuple(self.finished[row].number for row in rows), self.X[rows])

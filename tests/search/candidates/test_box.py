@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.search.candidates.base import Scope
-from bkbopt.search.candidates.box import _Within
+from bkbopt.search.candidates.base import Choice, Scope
+from bkbopt.search.candidates.box import BoxCandidates, _Within
 from bkbopt.search.candidates.listed import GridCandidates
 from bkbopt.search.criteria.acquisition import UCB
 from bkbopt.search.criteria.criterion import UpperBound
@@ -74,6 +74,32 @@ def test_compiled_ascent_inside_wider_ranges_ends_where_one_by_automatic_differe
     assert float((score(found) - score(starts)).min()) > 1e-3
     # Searches end where a step gains less than 2e-9, which is a distance of the root of that.
     torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
+def test_a_choice_moves_off_the_ends_of_linear_ranges_near_which_the_best_point_is() -> None:
+    spec = {"x": (-5.0, 5.0), "y": (0.0, 1.0), "n": bo.Int(1, 10**6), "k": bo.Int(1, 30), "rate": SPACE["rate"]}
+    box, low, high = candidates(spec), torch.zeros(5, dtype=torch.float64), torch.ones(5, dtype=torch.float64)
+    for end in (low, high):
+        choice = Choice(end, box.embedding.point(end))
+        best = torch.tensor([1e-3, 0.5, 0.0, 0.0, 0.0], dtype=torch.float64)
+        best = best if end is low else 1.0 - best
+        moved = box.off_ends(choice, Scope(best[None], np.random.default_rng(0), low[None]))
+        away = (moved.x - end).abs()
+        assert (away > 0.0).tolist() == [True, False, True, False, False]
+        assert 1e-5 < float(away[0]) < 1e-2
+        assert moved.point == box.embedding.point(moved.x)
+
+
+def test_a_choice_stays_at_an_end_far_from_the_best_point_and_where_it_would_be_infeasible() -> None:
+    parameters = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)}).keyed
+    embedding, end = Encoding(tuple(parameters.items())).embedding(parameters, {}), torch.zeros(2, dtype=torch.float64)
+    choice, rng = Choice(end, embedding.point(end)), np.random.default_rng(0)
+    free = BoxCandidates(embedding, None)
+    assert free.off_ends(choice, Scope(torch.full((1, 2), 0.1, dtype=torch.float64), rng, end[None])) is choice
+    assert free.off_ends(choice, Scope(end[:0, None].repeat(1, 2), rng, end[None])) is choice
+    assert free.off_ends(choice, Scope(end[None], rng, end[None])) is not choice
+    bounded = BoxCandidates(embedding, lambda point: sum(point.values()) == 0.0)
+    assert bounded.off_ends(choice, Scope(end[None], rng, end[None])) is choice
 
 
 @pytest.mark.parametrize("seed", [4, 6, 8])

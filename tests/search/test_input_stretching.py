@@ -1,0 +1,222 @@
+"""Stretched ends: found by evidence where the effect is logarithmic, as a function of the log alone."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt.kernels import matern52
+from bkbopt.search import input_stretching
+from bkbopt.search.designer import Designer
+from bkbopt.search.input_stretching import FIRST, stretches_of
+from bkbopt.search.options import Options
+from bkbopt.search.quantities.fitting import ModelOptions
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.states import COMPLETE
+from bkbopt.spaces.encoding import Encoding
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.space import Float, Int, Space
+from bkbopt.spaces.stretched import Stretch
+from tests.sweeps import slow_but
+
+SPACE = Space.parse(
+    {"x": Float(0.0, 1.0), "rate": Float(1e-5, 1.0), "momentum": Float(0.0, 0.9999), "n": Int(1, 10**5)}
+)
+X, RATE, MOMENTUM, N = SPACE.keyed
+Loss = Callable[[Point], float]
+LOSSES: dict[str, Loss] = {
+    RATE: lambda p: (math.log10(p[RATE]) + 3.0) ** 2,
+    MOMENTUM: lambda p: (math.log10(1.0 - p[MOMENTUM]) + 2.5) ** 2,
+    N: lambda p: (math.log10(p[N]) - 2.0) ** 2,
+}
+
+
+def near_an_end(key: str, n: int, seed: int = 0) -> list[Point]:
+    """Points as of a search that has come near the best value of one parameter; the others are even."""
+    rng = np.random.default_rng(seed)
+    points = list(SPACE.internal(SPACE.decode(SPACE.sample(n, rng))))
+    close = 10.0 ** -rng.uniform(0.0, 4.0, n)
+    at = {RATE: close, MOMENTUM: 1.0 - close, N: np.ceil(1e5 * close)}[key]
+    return [{**point, key: float(value)} for point, value in zip(points, at, strict=True)]
+
+
+def evaluations(points: list[Point], *losses: Loss, noise: float = 0.1) -> list[Evaluation]:
+    rng = np.random.default_rng(1)
+    return [
+        Evaluation(
+            i,
+            COMPLETE,
+            point,
+            SPACE,
+            (float(i), i),
+            tuple(loss(point) + (point[X] - 0.3) ** 2 + noise * rng.standard_normal() for loss in losses),
+        )
+        for i, point in enumerate(points)
+    ]
+
+
+def found(trials: list[Evaluation], n_objectives: int = 1, **options: Any) -> dict[str, Stretch]:
+    encoding = Encoding(tuple(SPACE.keyed.items()))
+    return stretches_of(trials, encoding, ModelOptions(bo.BKB(), **options), (-1.0,) * n_objectives)
+
+
+@pytest.mark.parametrize("key", LOSSES)
+def test_an_end_is_stretched_where_the_effect_is_logarithmic(key: str) -> None:
+    by = found(evaluations(near_an_end(key, 60), LOSSES[key]))
+    assert {name: stretch.is_low for name, stretch in by.items()} == {key: key != MOMENTUM}
+
+
+@pytest.mark.parametrize("key", LOSSES)
+@pytest.mark.parametrize("seed", slow_but({0}, range(4)))
+def test_no_end_is_stretched_where_the_effect_is_smooth(key: str, seed: int) -> None:
+    low, high = SPACE.keyed[key].low, SPACE.keyed[key].high  # type: ignore[union-attr]
+
+    def smooth(point: Point) -> float:  # best at the end near which the points are
+        u = (point[key] - low) / (high - low)
+        return 3.0 * (1.0 - u if key == MOMENTUM else u)
+
+    assert found(evaluations(near_an_end(key, 60, seed), smooth)) == {}
+
+
+def test_several_ends_are_stretched() -> None:
+    rng = np.random.default_rng(5)
+    points = [{**point, MOMENTUM: 1.0 - 10.0 ** -rng.uniform(0.0, 4.0)} for point in near_an_end(RATE, 90)]
+    both = evaluations(points, lambda p: LOSSES[RATE](p) + LOSSES[MOMENTUM](p))
+    assert found(both).keys() == {RATE, MOMENTUM}
+
+
+def test_an_end_far_from_the_best_points_is_not_stretched() -> None:
+    assert found(evaluations(near_an_end(RATE, 60), lambda p: (math.log10(p[RATE]) + 0.2) ** 2)) == {}
+
+
+def test_the_evidence_of_several_objectives_is_added() -> None:
+    points, plain = near_an_end(RATE, 40), lambda p: 1e6 * p[X]
+    alone = evaluations(points, LOSSES[RATE])
+    assert found(alone).keys() == {RATE}
+    assert found(evaluations(points, plain, LOSSES[RATE]), 2).keys() == {RATE}
+
+
+def test_losses_over_decades_hide_no_end() -> None:
+    decades = evaluations(near_an_end(RATE, 60), lambda p: 10.0 ** (2.0 * LOSSES[RATE](p)))
+    assert found(decades).keys() == {RATE}
+
+
+def test_values_that_are_not_finite_do_not_count() -> None:
+    trials = evaluations(near_an_end(RATE, 60), LOSSES[RATE])
+    trials[3] = Evaluation(3, COMPLETE, trials[3].point, SPACE, (3.0, 3), (-math.inf,))
+    assert found(trials).keys() == {RATE}
+    assert found(trials[: FIRST - 1]) == {}
+
+
+def test_known_noise_is_used() -> None:
+    trials = evaluations(near_an_end(RATE, 60), LOSSES[RATE])
+    known = [Evaluation(e.number, COMPLETE, e.point, SPACE, e.order, e.values, (0.1,)) for e in trials]
+    assert found(known).keys() == {RATE}
+    assert found(known[:30] + trials[30:]).keys() == {RATE}
+
+
+# -- in a designer -----------------------------------------------------------------------------------------------------
+
+
+def designer(spec: Any = SPACE, **options: Any) -> Designer:
+    space = spec if isinstance(spec, Space) else None
+    problem = Problem(space=space, pool=None if space is not None else spec)
+    return Designer(problem, Options(ModelOptions(options.pop("surrogate", bo.BKB()), **options)), seed=0)
+
+
+def scale_of(designer: Designer, key: str) -> str:
+    return type(dict(designer.history.encoding.parameters)[key]).__name__
+
+
+def test_suggestions_are_those_of_a_designer_that_reads_the_whole_log_at_once() -> None:
+    warm, trials = designer(), list[Evaluation]()
+    for number in range(45):
+        (suggestion,) = warm.suggest(number=number)
+        noise = 0.1 * np.random.default_rng(number).standard_normal()
+        loss = LOSSES[RATE](suggestion.point) + (suggestion.point[X] - 0.3) ** 2 + noise
+        trials.append(Evaluation(number, COMPLETE, suggestion.point, SPACE, (float(number), number), (loss,)))
+        if number in (20, 30, 40):
+            cold = designer()
+            cold.update(trials[:-1])
+            assert cold.suggest(number=number)[0].point == suggestion.point
+        warm.update(trials[-1:])
+    assert scale_of(warm, RATE) == "StretchedFloat"
+    rates = [e.point[RATE] for e in trials[-10:]]
+    assert 10.0**-3.5 < np.median(rates) < 10.0**-2.5
+
+
+def test_a_late_trial_leads_to_the_decision_of_the_log_in_order() -> None:
+    trials, other = evaluations(near_an_end(RATE, 40), LOSSES[RATE]), designer()
+    late = designer()
+    late.update([*trials[:5], *trials[6:]])
+    late.update(trials[5:6])
+    other.update(trials)
+    assert late.suggest(number=50)[0].point == other.suggest(number=50)[0].point
+    assert late.history.encoding == other.history.encoding != other.history.plain_encoding
+
+
+def test_an_interrupted_decision_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials, one = evaluations(near_an_end(RATE, 40), LOSSES[RATE]), designer()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(input_stretching, "stretches_of", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            one.update(trials)
+    one.update([])
+    assert scale_of(one, RATE) == "StretchedFloat"
+
+
+def test_the_decision_is_made_at_marks_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, one = list[int](), designer()
+    decide = input_stretching.stretches_of
+
+    def counted(trials: list[Evaluation], *others: Any) -> dict[str, Stretch]:
+        seen.append(len(trials))
+        return decide(trials, *others)
+
+    monkeypatch.setattr(input_stretching, "stretches_of", counted)
+    for trial in evaluations(near_an_end(RATE, 40), LOSSES[RATE]):
+        one.update([trial])
+    assert seen == [16, 20, 25, 32, 40]
+
+
+@pytest.mark.parametrize(
+    "options", [{"surrogate": bo.BKB(matern52(4))}, {"fit": False, "surrogate": bo.BKB(matern52(4), noise=0.1)}]
+)
+def test_columns_are_as_given_for_a_kernel_of_the_user(options: dict[str, Any]) -> None:
+    one = designer(**options)
+    one.update(evaluations(near_an_end(RATE, 40), LOSSES[RATE]))
+    assert one.history.encoding == one.history.plain_encoding
+
+
+def test_another_space_has_the_stretches_of_its_own_columns() -> None:
+    one = designer()
+    one.update(evaluations(near_an_end(RATE, 40), LOSSES[RATE]))
+    wider = Space.parse({**SPACE.parameters, "rate": Float(1e-5, 3.0)})
+    one.set_problem(Problem(space=wider))
+    one.update([])
+    assert scale_of(one, RATE) == "StretchedFloat"
+    assert 0.0 < one.suggest(number=40)[0].point[RATE] <= 3.0
+    logarithmic = Space.parse({**SPACE.parameters, "rate": Float(1e-5, 1.0, log=True)})
+    one.set_problem(Problem(space=logarithmic))
+    one.update([])
+    assert scale_of(one, "rate (float, log)") == "Float"
+    one.suggest(number=40)
+
+
+def test_rows_of_a_pool_are_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decide(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(input_stretching, "stretches_of", decide)
+    rows = np.array([list(point.values()) for point in near_an_end(RATE, 40)])
+    pool = EncodedPool(Pool(rows), scale=True, has_kernel=False)
+    one = designer(pool)
+    one.update(Evaluation(i, COMPLETE, pool.point(i), None, (float(i), i), (row[1],)) for i, row in enumerate(rows))
+    assert one.models.ready
