@@ -278,4 +278,18 @@ CHOICES = (
         "exploits = False and",
         ("search/test_choosing.py",),
     ),
+    Fault(
+        "choices leave ends that are far from the best point",
+        "search/candidates/box.py",
+        "(u == 0.0) & (best < NEAR_END)",
+        "(u == 0.0) & (best < 2.0)",
+        ("search/candidates/test_box.py",),
+    ),
+    Fault(
+        "suggestions never leave an end",
+        "search/choosing.py",
+        "is_within_schedule(self.request.number - 1)",
+        "self.request.number < 0",
+        ("search/test_designer.py",),
+    ),
 )

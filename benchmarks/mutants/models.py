@@ -149,7 +149,7 @@ MODELS = (
     Fault(
         "warped values are compared without the slopes of the map",
         "search/quantities/output_warping.py",
-        "required = slopes - warped_slopes + _margin",
+        "required = slopes - warped_slopes + required_gain",
         "required = _margin",
         ("search/quantities/test_output_warping.py",),
     ),

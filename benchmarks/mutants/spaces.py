@@ -202,4 +202,18 @@ SPACES = (
         "pass",
         ("spaces/test_space.py",),
     ),
+    Fault(
+        "a part of a stretched range has the reach of the whole",
+        "spaces/stretched.py",
+        "whole.is_low, whole.reach + away)",
+        "whole.is_low, whole.reach)",
+        ("spaces/test_stretched.py",),
+    ),
+    Fault(
+        "grids with a stretched upper end are not mirrored",
+        "spaces/stretched.py",
+        "self._from_end.encoded(self.n - 1 - positions)",
+        "self._from_end.encoded(positions)",
+        ("spaces/test_stretched.py",),
+    ),
 )

@@ -212,7 +212,7 @@ class _Objective:
         models = [_Model.of(scaled, start)]
         if scaled.may_be_warped:
             warped, change = fitter.warped(scaled, X, y, std)
-            models.append(_Model.of(warped, start, -change - required_gain(len(y), models[0].noise)))
+            models.append(_Model.of(warped, start, change - required_gain(len(y), models[0].noise)))
         has = dict(zip(row_keys(X), ([key in e.point for key in encoding.columns] for e in used), strict=True))
         present = np.array([has[key] for key in row_keys(models[0].data.U)])
         return cls(tuple(models), present)

@@ -81,6 +81,17 @@ def test_no_end_is_stretched_where_the_effect_is_smooth(key: str, seed: int) -> 
     assert found(evaluations(near_an_end(key, 60, seed), smooth)) == {}
 
 
+@pytest.mark.parametrize("seed", slow_but([0, 4, 14], range(30)))
+def test_no_end_is_stretched_for_draws_from_a_stationary_kernel(seed: int) -> None:
+    # Two of these 30 draws, 4 and 14, pass the screening.
+    points, rng = near_an_end(RATE, 40, seed), np.random.default_rng(100 + seed)
+    X = Encoding(tuple(SPACE.keyed.items())).encode(points)
+    kernel = matern52(4, lengthscale=[1.0, 0.3, 1.0, 1.0])
+    draw = np.linalg.cholesky(kernel(X, X).numpy() + 1e-8 * np.eye(40)) @ rng.standard_normal(40)
+    values = iter(draw + 2.0 * X[:, 1].numpy())  # the best points are near the end
+    assert found(evaluations(points, lambda _: float(next(values)))) == {}
+
+
 def test_several_ends_are_stretched() -> None:
     rng = np.random.default_rng(5)
     points = [{**point, MOMENTUM: 1.0 - 10.0 ** -rng.uniform(0.0, 4.0)} for point in near_an_end(RATE, 90)]
@@ -148,11 +159,25 @@ def test_suggestions_are_those_of_a_designer_that_reads_the_whole_log_at_once() 
     assert 10.0**-3.5 < np.median(rates) < 10.0**-2.5
 
 
-def test_a_late_trial_leads_to_the_decision_of_the_log_in_order() -> None:
-    trials, other = evaluations(near_an_end(RATE, 40), LOSSES[RATE]), designer()
+@pytest.fixture
+def decided(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The numbers of the trials of each decision."""
+    seen, decide = list[list[int]](), input_stretching.stretches_of
+
+    def watched(trials: list[Evaluation], *others: Any) -> dict[str, Stretch]:
+        seen.append([trial.number for trial in trials])
+        return decide(trials, *others)
+
+    monkeypatch.setattr(input_stretching, "stretches_of", watched)
+    return seen
+
+
+def test_a_late_trial_leads_to_the_decision_of_the_log_in_order(decided: list[list[int]]) -> None:
+    trials, other = evaluations(near_an_end(RATE, 41), LOSSES[RATE]), designer()
     late = designer()
     late.update([*trials[:5], *trials[6:]])
     late.update(trials[5:6])
+    assert decided[-1] == list(range(40))
     other.update(trials)
     assert late.suggest(number=50)[0].point == other.suggest(number=50)[0].point
     assert late.history.encoding == other.history.encoding != other.history.plain_encoding
@@ -172,18 +197,11 @@ def test_an_interrupted_decision_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     assert scale_of(one, RATE) == "StretchedFloat"
 
 
-def test_the_decision_is_made_at_marks_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, one = list[int](), designer()
-    decide = input_stretching.stretches_of
-
-    def counted(trials: list[Evaluation], *others: Any) -> dict[str, Stretch]:
-        seen.append(len(trials))
-        return decide(trials, *others)
-
-    monkeypatch.setattr(input_stretching, "stretches_of", counted)
+def test_the_decision_is_made_at_marks_and_once(decided: list[list[int]]) -> None:
+    one = designer()
     for trial in evaluations(near_an_end(RATE, 40), LOSSES[RATE]):
         one.update([trial])
-    assert seen == [16, 20, 25, 32, 40]
+    assert list(map(len, decided)) == [16, 20, 25, 32, 40]
 
 
 @pytest.mark.parametrize(

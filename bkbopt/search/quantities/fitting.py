@@ -22,7 +22,7 @@ from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, mate
 from bkbopt.kernels.base import is_fittable, placed
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
-from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
+from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped, log_slopes
 from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import (
@@ -242,12 +242,11 @@ class Fitter:
         return ScaledValues(scaler, data, noise, fit_noise, noise_is_fitted, may_be_warped)
 
     def warped(self, scaled: "ScaledValues", X: Tensor, y: Tensor, std: Tensor) -> tuple["ScaledValues", float]:
-        """The same with warped values, and by how much their evidence is larger for the change of the unit alone."""
+        """The same with warped values, and the sum J that their evidence lacks."""
         scaler = scaled.scaler.warped(y)
         data = self._fit_data(scaler, X, y, std, scaled.noise)
-        slopes = ((d.n * by.log_slopes(d.ybar)).sum() for by, d in ((scaled.scaler, scaled.data), (scaler, data)))
-        before, after = map(float, slopes)
-        return replace(scaled, scaler=scaler, data=data), before - after
+        change = log_slopes(scaler, data) - log_slopes(scaled.scaler, scaled.data)
+        return replace(scaled, scaler=scaler, data=data), change
 
     def _is_constant(self, observations: Observations, kernel: Kernel, noise: float) -> bool:
         """Whether the points explain nothing of the values; for a limit, whether a constant explains them better."""

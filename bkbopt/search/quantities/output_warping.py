@@ -23,7 +23,7 @@ from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
 from bkbopt.surrogates.structure import COMPARED, stationary_start
 
-__all__ = ["FEWEST", "is_better_warped", "required_gain"]
+__all__ = ["FEWEST", "is_better_warped", "log_slopes", "required_gain"]
 
 #: With fewer values there is no transformation: their quartiles say too little.
 FEWEST = 8
@@ -64,7 +64,7 @@ def is_better_warped(
         observations = Observations(X.shape[1], X.device)
         observations.add(X, scaler.transform(y))
         data = FitData.of(observations).subset(COMPARED, np.random.default_rng(len(y)))
-        return data, float((data.n * scaler.log_slopes(data.ybar)).sum())
+        return data, log_slopes(scaler, data)
 
     def evidence(data: FitData, model: tuple[Kernel, float], settings: FitSettings | None = None) -> float:
         return fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
@@ -77,6 +77,11 @@ def is_better_warped(
     stationary = stationary_start(fitted[0], start[0]), start[1]
     found = evidence(warped, stationary, FitSettings(least=lower - HOPELESS))
     return found > lower and found > evidence(data, fitted) + required
+
+
+def log_slopes(scaler: Scaler, data: FitData) -> float:
+    """Sum J over all evaluations of the data."""
+    return float((data.n * scaler.log_slopes(data.ybar)).sum())
 
 
 def required_gain(n: int, noise: float) -> float:
