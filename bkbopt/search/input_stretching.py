@@ -11,20 +11,20 @@ A stationary kernel then needs a short lengthscale, with which it knows nothing 
 hardly ever near the end.
 
 At marks of the number of values, columns in which the best points are near an end are compared with their stretched
-forms. They are screened by the evidence of the stationary kernel, with all hyper-parameters held but the lengthscale of
-the column. The best one is compared by the evidence of the best structure, and once it is chosen the next one is
-compared beside it. The decision follows from the values up to the mark, and not from earlier decisions.
+forms. Columns are ranked by the evidence of the stationary kernel, with all hyper-parameters held but the lengthscale
+of the column. The better one of the first two is stretched if the evidence of the best structure gains enough; then
+further ones are compared beside it. The decision follows from the values up to the mark, not from earlier decisions.
 """
 
 import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.posterior.observations import row_keys
@@ -35,7 +35,7 @@ from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.stretched import Stretch, can_be_stretched
-from bkbopt.surrogates.fit import log_evidence
+from bkbopt.surrogates.fit import Fit, log_evidence
 from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.structure import fit_stationary, structure_evidence
 
@@ -44,15 +44,21 @@ __all__ = ["InputStretching", "stretches_of"]
 logger = logging.getLogger(__name__)
 
 #: The number of values at the first decision, and the ratio of two such numbers.
-FIRST, GROWTH = 16, 1.25
+FIRST, GROWTH = 16, 1.5
 #: The stretches that are compared.
 STRETCHES = tuple(Stretch(is_low, reach) for is_low in (True, False) for reach in (1e-2, 1e-4))
 #: The best points: so many, or this share of all.
 FEWEST_BEST, BEST = 3, 0.1
+#: Distance from an end within which the best points are at this end, whatever its scale.
+AT_END = 1e-5
 #: Largest number of trials by which columns are compared.
 COMPARED = 100
-#: Logarithms of the lengthscales by which columns are screened, and the gain of the evidence required there.
-LENGTHS, PROMISING = (-2.5, -1.5, -0.5, 0.5), 2.0
+#: Logarithms of the lengthscales by which columns are screened, and the number of columns that are fitted.
+LENGTHS, TRIED = (-2.5, -1.5, -0.5, 0.5), 2
+#: Gain of the evidence of the stationary kernel that is required for a comparison of structures.
+PROMISING = 2.0
+#: Warped values whose evidence is smaller by more than this are left out.
+HOPELESS = 10.0
 #: Required gain of the evidence, in addition to the logarithm of the number of stretches of all columns.
 MARGIN = 5.0
 
@@ -102,8 +108,7 @@ def stretches_of(
         options: options of the models of objectives.
         signs: one for each objective: +1 if larger is better, -1 if smaller is better.
     """
-    chosen = np.sort(np.random.default_rng(len(evaluations)).permutation(len(evaluations))[:COMPARED])
-    used = [evaluations[i] for i in chosen if all(map(math.isfinite, evaluations[i].values))]
+    used = [e for e in _some(evaluations) if all(map(math.isfinite, e.values))]
     open_to = _near_the_best(used, encoding, signs)
     if not open_to or len(used) < FIRST:
         return {}
@@ -111,24 +116,38 @@ def stretches_of(
     objectives = [_Objective.of(used, k, encoding, options, signs) for k in range(len(signs))]
     evidence, margin = math.nan, MARGIN + math.log(len(STRETCHES) * encoding.dim)
     while open_to:
-        screened = [sum(objective.screened(j, by) for objective in objectives) for j, by in open_to]
-        j, by = open_to[int(np.argmax(screened))]
-        if max(screened) < sum(objective.evidence() for objective in objectives) + PROMISING:
+        tried = [(j, by, [o.stretched(j, by).fitted() for o in objectives]) for j, by in _first(open_to, objectives)]
+        j, by, stretched = max(tried, key=lambda one: sum(o.stationary for o in one[2]))
+        if sum(o.stationary for o in stretched) < sum(o.stationary for o in objectives) + PROMISING:
             break
-        if not found:
-            evidence = sum(objective.judged()[0] for objective in objectives)
-        judged = [objective.stretched(j, by).judged() for objective in objectives]
-        gained = sum(value for value, _ in judged) - evidence
+        evidence = sum(o.structured for o in objectives) if not found else evidence
+        gained = sum(o.structured for o in stretched) - evidence
         logger.debug("column %s, %s: the evidence gains %.1f", keys[j], by, gained)
         if gained < margin:
             break
-        found[keys[j]], evidence, objectives = by, evidence + gained, [objective for _, objective in judged]
+        found[keys[j]], evidence, objectives = by, evidence + gained, stretched
         open_to = [(i, other) for i, other in open_to if i != j]
     return found
 
 
+def _first(open_to: Sequence[tuple[int, Stretch]], objectives: Sequence["_Objective"]) -> list[tuple[int, Stretch]]:
+    """The best stretches by screening, of `TRIED` columns at most."""
+    screened = {pair: sum(objective.screened(*pair) for objective in objectives) for pair in open_to}
+    best = {j: (j, by) for j, by in sorted(open_to, key=screened.__getitem__)}  # the last one of each column
+    return sorted(best.values(), key=screened.__getitem__)[-TRIED:]
+
+
+def _some(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """At most `COMPARED` trials: the first ones, which come from the whole space, and as many random ones."""
+    n, half = len(evaluations), COMPARED // 2
+    if n <= COMPARED:
+        return list(evaluations)
+    later = half + np.sort(np.random.default_rng(n).permutation(n - half)[:half])
+    return [*evaluations[:half], *(evaluations[i] for i in later)]
+
+
 def _near_the_best(used: Sequence[Evaluation], encoding: Encoding, signs: Sequence[float]) -> list[tuple[int, Stretch]]:
-    """The stretches of columns in which they magnify the middle of the best points of an objective."""
+    """The stretches of columns that magnify the middle of the best points of an objective, if it is not at an end."""
     varying = enumerate(encoding.varying)
     columns = [(j, key) for j, (key, parameter) in varying if can_be_stretched(parameter)]
     if not columns:
@@ -140,7 +159,8 @@ def _near_the_best(used: Sequence[Evaluation], encoding: Encoding, signs: Sequen
         for j, key in columns:
             codes = [float(X[i, j]) for i in best if key in used[i].point]
             middle = float(np.median(codes)) if codes else 0.5
-            found.update({(j, by): None for by in STRETCHES if by.slope(middle) > 1.0})
+            if AT_END < middle < 1.0 - AT_END:
+                found.update({(j, by): None for by in STRETCHES if by.slope(middle) > 1.0})
     return list(found)
 
 
@@ -151,45 +171,58 @@ class _Model:
     Attributes:
         data: standardised values at unique points, warped ones or not.
         offset: added to the evidence, so that it is that of the values that are not warped, less the margin of warping.
-        kernel: the kernel.
-        noise: noise variance.
+        start: noise variance at the start of a fit.
         fit_noise: whether the noise is fitted.
+        categorical: columns that hold category codes.
+        fit: the result.
     """
 
     data: FitData
     offset: float
-    kernel: ARDKernel
-    noise: float
+    start: float
     fit_noise: bool
+    categorical: tuple[int, ...]
+    fit: Fit
 
     @classmethod
-    def of(cls, scaled: ScaledValues, start: ARDKernel, offset: float = 0.0) -> "_Model":
-        """A fit that starts from a kernel."""
-        fit = fit_stationary(scaled.data, start, scaled.noise, fit_noise=scaled.fit_noise)
-        assert isinstance(fit.kernel, ARDKernel)
-        return cls(scaled.data, offset, fit.kernel, fit.noise, scaled.fit_noise)
+    def of(cls, scaled: ScaledValues, categorical: tuple[int, ...], offset: float = 0.0) -> "_Model":
+        """A fit to scaled values."""
+        unfitted = Fit(matern52(scaled.data.U.shape[1], categorical=categorical), scaled.noise, -math.inf)
+        return cls(scaled.data, offset, scaled.noise, scaled.fit_noise, categorical, unfitted).fitted()
 
-    def evidence(self, log_lengthscale: Tensor | None = None) -> float:
-        """The evidence of the kernel, maybe with other lengthscales."""
-        kernel = self.kernel if log_lengthscale is None else replace(self.kernel, log_lengthscale=log_lengthscale)
-        return log_evidence(self.data, kernel, self.noise) + self.offset
+    @property
+    def _kernel(self) -> ARDKernel:
+        """The kernel at the start of a fit."""
+        return matern52(self.data.U.shape[1], categorical=self.categorical)
+
+    def fitted(self) -> "_Model":
+        """The model with another fit."""
+        return replace(self, fit=fit_stationary(self.data, self._kernel, self.start, fit_noise=self.fit_noise))
 
     def screened(self, j: int) -> float:
         """The evidence of the kernel with the lengthscale of column j as fitted, or the best one of a few others."""
-        column, lengths = torch.tensor([self.kernel.numeric.index(j)]), self.kernel.log_lengthscale
-        return max(self.evidence(), *(self.evidence(lengths.index_fill(0, column, length)) for length in LENGTHS))
+        kernel = self.fit.kernel
+        assert isinstance(kernel, ARDKernel)
+        column, lengths = torch.tensor([kernel.numeric.index(j)]), kernel.log_lengthscale
+        tried = [lengths, *(lengths.index_fill(0, column, length) for length in LENGTHS)]
+        kernels = (replace(kernel, log_lengthscale=log_lengthscale) for log_lengthscale in tried)
+        return max(log_evidence(self.data, kernel, self.fit.noise) for kernel in kernels) + self.offset
 
-    def judged(self) -> tuple[float, "_Model"]:
-        """The evidence of the best structure, less its margin, and the fit of the stationary kernel."""
-        start = matern52(self.kernel.dim, categorical=self.kernel.categorical)
-        evidence, fit = structure_evidence(self.data, start, self.noise, fit_noise=self.fit_noise)
-        assert isinstance(fit.kernel, ARDKernel)
-        return evidence + self.offset, replace(self, kernel=fit.kernel, noise=fit.noise)
+    @property
+    def stationary(self) -> float:
+        """The evidence of the stationary kernel."""
+        return self.fit.value + self.offset
+
+    @property
+    def structured(self) -> float:
+        """The evidence of the best structure, less its margin."""
+        found = structure_evidence(self.data, self._kernel, self.start, self.fit, fit_noise=self.fit_noise)
+        return found + self.offset
 
 
 @dataclass(frozen=True)
 class _Objective:
-    """The models of one objective.
+    """The models of one objective, the better one of which counts.
 
     Attributes:
         models: of values that are not warped, and of warped ones.
@@ -207,18 +240,21 @@ class _Objective:
         X = encoding.encode([e.point for e in used])
         y = torch.tensor([e.values[k] for e in used], dtype=torch.float64)
         std = torch.tensor([math.nan if e.stds is None else e.stds[k] for e in used], dtype=torch.float64)
-        fitter = Fitter(options, signs[k], winsorised=len(signs) == 1, extended=False)
-        scaled, start = fitter.scaled(X, y, std), matern52(X.shape[1], categorical=encoding.categorical)
-        models = [_Model.of(scaled, start)]
+        fitter = Fitter(options, signs[k], winsorised=len(signs) == 1)
+        scaled = fitter.scaled(X, y, std)
+        models = [_Model.of(scaled, encoding.categorical)]
         if scaled.may_be_warped:
             warped, change = fitter.warped(scaled, X, y, std)
-            models.append(_Model.of(warped, start, change - required_gain(len(y), models[0].noise)))
+            offset = change - required_gain(len(y), models[0].fit.noise)
+            models.append(_Model.of(warped, encoding.categorical, offset))
+            if models[1].stationary < models[0].stationary - HOPELESS:
+                del models[1]
         has = dict(zip(row_keys(X), ([key in e.point for key in encoding.columns] for e in used), strict=True))
         present = np.array([has[key] for key in row_keys(models[0].data.U)])
         return cls(tuple(models), present)
 
     def stretched(self, j: int, by: Stretch) -> "_Objective":
-        """The same with column j stretched."""
+        """The same fits with column j stretched."""
         models, there = list[_Model](), self.present[:, j]
         for model in self.models:
             U = model.data.U.clone()
@@ -226,15 +262,20 @@ class _Objective:
             models.append(replace(model, data=replace(model.data, U=U)))
         return replace(self, models=tuple(models))
 
-    def evidence(self) -> float:
-        """The evidence of the better model, as fitted."""
-        return max(model.evidence() for model in self.models)
+    def fitted(self) -> "_Objective":
+        """The models with other fits."""
+        return replace(self, models=tuple(model.fitted() for model in self.models))
 
     def screened(self, j: int, by: Stretch) -> float:
-        """A lower bound of the evidence of the better model with column j stretched."""
+        """A lower bound of the evidence of the stationary kernel with column j stretched."""
         return max(model.screened(j) for model in self.stretched(j, by).models)
 
-    def judged(self) -> tuple[float, "_Objective"]:
-        """The evidence of the better model with the best structure, and the models fitted again."""
-        values, models = zip(*(model.judged() for model in self.models), strict=True)
-        return max(values), replace(self, models=models)
+    @property
+    def stationary(self) -> float:
+        """The evidence of the stationary kernel."""
+        return max(model.stationary for model in self.models)
+
+    @cached_property
+    def structured(self) -> float:
+        """The evidence of the best structure, less its margin."""
+        return max(model.structured for model in self.models)
