@@ -12,6 +12,7 @@ from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.trials import Trial, detached
 from bkbopt.search.trials.reports import RegretCertificate, Residual
+from bkbopt.spaces.stretched import Stretch
 
 __all__ = ["Trust"]
 
@@ -35,6 +36,28 @@ class Trust:
         """
         outliers = self._core.followed("outliers").trained().outliers
         return [detached(self._core.log.entries[i].trial) for i in outliers]
+
+    @property
+    @locked
+    def stretched_ends(self) -> dict[str, Stretch]:
+        """The linear ranges that are searched on a logarithmic scale, with the end from which it is.
+
+        The values told have said so: the effect of a rate in (0, 1], or of a momentum close to one, is hardly visible
+        on the linear scale. `Float(1e-6, 1.0, log=True)` states it, and helps from the first trial on. There are none
+        in pools, for a kernel of the user's, and with `fit=False`.
+
+        Example:
+            >>> import math
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"rate": (1e-6, 1.0), "x": (0.0, 1.0)}, seed=0)
+            >>> points = [{"rate": 10.0 ** -(i % 10 / 2), "x": i / 40} for i in range(40)]
+            >>> told = opt.tell(points, [(math.log10(p["rate"]) + 3.0) ** 2 + p["x"] for p in points])
+            >>> opt.stretched_ends
+            {'rate': Stretch(is_low=True, reach=0.0001)}
+        """
+        stretches, space = self._core.update().history.stretches, self._core.designer.problem.space
+        keys = {} if space is None else {parameter.column_key(name): name for name, parameter in space.items}
+        return {keys[key]: by for key, by in stretches.items() if key in keys}
 
     @property
     @locked

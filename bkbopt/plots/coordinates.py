@@ -24,6 +24,7 @@ from bkbopt.plots.dimensions import FEW, Dimension
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.columns import RANKED, Columns, Tails
 from bkbopt.spaces.space import Categorical, Ordinal, Space
+from bkbopt.spaces.stretched import Stretch, StretchedAxis, stretched
 
 __all__ = ["Coordinates", "coordinates_of", "dimension_of", "has_dimensions", "pair_of"]
 
@@ -79,6 +80,10 @@ class _OfSpace:
     space: Space
 
     @cached_property
+    def _stretches(self) -> dict[str, Stretch]:
+        return self.opt.stretched_ends
+
+    @cached_property
     def _dimensions(self) -> dict[str, Dimension]:
         return {dimension.name: dimension for dimension in self.dimensions(2)}
 
@@ -91,13 +96,14 @@ class _OfSpace:
                 width = 1.0 if isinstance(parameter, Categorical) else len(parameter.listed) - 1.0
                 found.append(Dimension(column.name, j, parameter.listed, 0.0, width, parameter, is_continuum=False))
                 continue
-            few = column.n_values is not None and column.n_values <= FEW
-            positions = (
-                range(column.n_values or 0) if few else np.unique(parameter.scale.nearest(np.linspace(0.0, 1.0, n)))
-            )
+            few, by = column.n_values is not None and column.n_values <= FEW, self._stretches.get(column.name)
+            scale = parameter.scale if by is None else stretched(parameter, by).scale
+            positions = range(column.n_values or 0) if few else np.unique(scale.nearest(np.linspace(0.0, 1.0, n)))
             values = tuple(parameter.value(position) for position in positions)
             low, high = (np.log(float(v)) if parameter.log else float(v) for v in (parameter.low, parameter.high))
-            found.append(Dimension(column.name, j, values, low, high - low, None, parameter.log, not few))
+            axis = None if by is None else StretchedAxis.of(parameter, by)
+            is_log, many = parameter.log, not few
+            found.append(Dimension(column.name, j, values, low, high - low, None, is_log, many, stretched=axis))
         return Dimension.labelled(found)
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:

@@ -19,6 +19,7 @@ import numpy as np
 from bkbopt.plots.style import LONGEST, below_axis, shortened, text_size
 from bkbopt.spaces.columns import Tails
 from bkbopt.spaces.space import Categorical, Ordinal
+from bkbopt.spaces.stretched import StretchedAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +60,7 @@ class Dimension:
         is_continuum: whether the axis is drawn as a continuum: a continuous parameter, or one with many values.
         label: its name at an axis, where a long one is shortened.
         tails: the compression of the axis, if the column has long tails.
+        stretched: the axis, if an end of it is stretched; codes are linear all the same.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Dimension:
     is_continuum: bool = True
     label: str = ""
     tails: Tails | None = None
+    stretched: StretchedAxis | None = None
 
     @classmethod
     def labelled(cls, found: Sequence["Dimension"]) -> list["Dimension"]:
@@ -93,16 +96,21 @@ class Dimension:
     def codes(self, values: Iterable[Any]) -> np.ndarray:
         """Codes of values, (n,); NaN for values that are not on the axis."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (self._linear(self.place(values)) - self.low) / self.width
+            place = self.place(values)
+            return ((place if self.stretched is not None else self._linear(place)) - self.low) / self.width
+
+    @property
+    def _compression(self) -> Tails | StretchedAxis | None:
+        return self.stretched or self.tails
 
     def _linear(self, place: np.ndarray) -> np.ndarray:
-        if self.tails is not None:
-            return self.tails.compressed(place)
+        if self._compression is not None:
+            return self._compression.compressed(place)
         return np.log(place) if self.log else place
 
     def _places(self, linear: np.ndarray) -> np.ndarray:
-        if self.tails is not None:
-            return self.tails.spread(linear)
+        if self._compression is not None:
+            return self._compression.spread(linear)
         return np.exp(linear) if self.log else linear
 
     def edges(self) -> np.ndarray:
@@ -125,8 +133,8 @@ class Dimension:
             span = self.values[-1] / self.values[0]
             if self.is_continuum and span < SHORT:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis, span)
-        elif self.tails is not None:
-            set_scale("function", functions=(self.tails.compressed, self.tails.spread))
+        elif self._compression is not None:
+            set_scale("function", functions=(self._compression.compressed, self._compression.spread))
         if self.listed is not None:
             shown, angle = self._spread(ax, which)
             slant: Any = {"rotation": angle, "ha": "right" if angle == SLANT else "center"} if angle else {}
@@ -135,7 +143,7 @@ class Dimension:
             set_ticks(self.place(self.values), self._numbers(ax, which, self.values))
             if self.log:
                 set_ticks([], minor=True)
-        elif self.tails is not None:
+        elif self._compression is not None:
             ticks = self._spaced(max(int(_text_room(ax, which) / APART), 2))
             set_ticks(ticks, self._numbers(ax, which, ticks))
         elif not self.log and all(isinstance(value, int) for value in self.values):

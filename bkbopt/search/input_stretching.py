@@ -84,9 +84,12 @@ class InputStretching:
         if self._decided == (history.version, mark):
             return
         valued = [e for e in history.finished if e.values and e.state != FAIL][:mark]
-        encoding, signs = history.plain_encoding, history.problem.signs
+        encoding, signs, before = history.plain_encoding, history.problem.signs, history.stretches
         history.set_stretches(stretches_of(valued, encoding, self._options, signs) if mark else {})
         self._decided = history.version, mark
+        if history.stretches.keys() - before.keys():
+            ends = ", ".join(f"{key} from its {by.end} end" for key, by in history.stretches.items())
+            logger.info("space: by %d values these ranges are searched on logarithmic scales: %s.", mark, ends)
 
 
 def _last_mark(n: int) -> int:

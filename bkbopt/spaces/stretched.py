@@ -19,7 +19,7 @@ import numpy as np
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.scales import AnyGrid, Array, LogGrid, Positions, Real, Scale
 
-__all__ = ["Stretch", "StretchedFloat", "StretchedInt", "can_be_stretched", "like_part", "stretched"]
+__all__ = ["Stretch", "StretchedAxis", "StretchedFloat", "StretchedInt", "can_be_stretched", "like_part", "stretched"]
 
 #: Numbers of values of the grids that can be stretched: on shorter ones there is little to gain, and on longer ones
 #: doubles do not tell all codes apart.
@@ -38,6 +38,11 @@ class Stretch:
     is_low: bool
     reach: float
 
+    @property
+    def end(self) -> str:
+        """The name of the end."""
+        return "low" if self.is_low else "high"
+
     def of_codes(self, u: Array) -> Array:
         """The codes of values of which `u (n,)` are those on the linear scale."""
         t = u if self.is_low else 1.0 - u
@@ -48,6 +53,35 @@ class Stretch:
         """The derivative of `of_codes`: how much the scale is stretched there."""
         t = u if self.is_low else 1.0 - u
         return float(1.0 / ((t + self.reach) * np.log1p(1.0 / self.reach)))
+
+
+@dataclass(frozen=True)
+class StretchedAxis:
+    """The axis of a picture of a range: like `bkbopt.spaces.columns.Tails`, with numbers beyond the end, too.
+
+    Attributes:
+        end: the end, user's units.
+        reach: r, user's units; negative for an upper end.
+    """
+
+    end: float
+    reach: float
+
+    @classmethod
+    def of(cls, parameter: Float | Int, by: Stretch) -> "StretchedAxis":
+        """The axis of a range with a stretched end."""
+        reach = by.reach * (parameter.high - parameter.low)
+        return cls(parameter.low, reach) if by.is_low else cls(parameter.high, -reach)
+
+    def compressed(self, x: Array) -> Array:
+        """Coordinates of values, which increase with them."""
+        t = (x - self.end) / self.reach
+        return np.copysign(1.0, self.reach) * np.where(t > 0.0, np.log1p(np.maximum(t, 0.0)), t)
+
+    def spread(self, c: Array) -> Array:
+        """The values with these coordinates."""
+        t = np.copysign(1.0, self.reach) * c
+        return self.end + self.reach * np.where(t > 0.0, np.expm1(np.maximum(t, 0.0)), t)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Stretched ends: found by evidence where the effect is logarithmic, as a function of the log alone."""
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -238,3 +239,17 @@ def test_rows_of_a_pool_are_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
     one = designer(pool)
     one.update(Evaluation(i, COMPLETE, pool.point(i), None, (float(i), i), (row[1],)) for i, row in enumerate(rows))
     assert one.models.ready
+
+
+def test_an_optimizer_names_its_stretched_ends_and_says_when_it_finds_them(caplog: pytest.LogCaptureFixture) -> None:
+    opt = bo.Optimizer(SPACE, seed=0)
+    trials = evaluations(near_an_end(MOMENTUM, 40), LOSSES[MOMENTUM])
+    assert opt.stretched_ends == {}
+    with caplog.at_level(logging.INFO, "bkbopt"):
+        opt.tell([SPACE.external([trial.point])[0] for trial in trials], [trial.values[0] for trial in trials])
+        assert [*opt.stretched_ends] == ["momentum"]
+        opt.recommend()
+    assert [record.message for record in caplog.records if "logarithmic" in record.message] == [
+        "space: by 36 values these ranges are searched on logarithmic scales: momentum (float) from its high end."
+    ]
+    assert bo.Optimizer(bo.Pool([[0.0], [1.0]]), seed=0).stretched_ends == {}

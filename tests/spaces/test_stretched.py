@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Parameter, Space
-from bkbopt.spaces.stretched import Stretch, can_be_stretched, like_part, stretched
+from bkbopt.spaces.stretched import Stretch, StretchedAxis, can_be_stretched, like_part, stretched
 
 RANGES: tuple[Parameter, ...] = (
     Float(1e-6, 1.0),
@@ -104,3 +104,16 @@ def test_only_long_ranges_on_a_linear_scale_are_stretched() -> None:
     )
     assert not any(map(can_be_stretched, others))
     assert like_part(RANGES[0], RANGES[0]) is RANGES[0]
+
+
+@every_stretch
+def test_coordinates_on_an_axis_are_a_multiple_of_the_codes_and_go_on_beyond_the_range(stretch: Stretch) -> None:
+    parameter, values = Float(-2.0, 5.0), np.linspace(-2.5, 5.5, 81)
+    axis = StretchedAxis.of(parameter, stretch)
+    c = axis.compressed(values)
+    assert (np.diff(c) > 0.0).all()
+    np.testing.assert_allclose(axis.spread(c), values, rtol=0, atol=1e-13)
+    inside = (values >= -2.0) & (values <= 5.0)
+    low, high = axis.compressed(np.array([-2.0, 5.0]))
+    codes = stretched(parameter, stretch).scale.encoded(values[inside])
+    np.testing.assert_allclose((c[inside] - low) / (high - low), codes, rtol=0, atol=1e-14)

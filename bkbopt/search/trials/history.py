@@ -250,11 +250,16 @@ class History:
     def encoding(self) -> Encoding:
         """The columns of all known parameters, with stretched ends."""
         if self._encoding is None:
-            plain, by = self.plain_encoding, self._stretches
-            can_be = {key for key, p in plain.parameters if key in by and can_be_stretched(p)}
-            parameters = ((key, stretched(p, by[key]) if key in can_be else p) for key, p in plain.parameters)
+            plain, by = self.plain_encoding, self.stretches
+            parameters = ((key, stretched(p, by[key]) if key in by else p) for key, p in plain.parameters)
             self._encoding = Encoding(tuple(parameters))
         return self._encoding
+
+    @property
+    def stretches(self) -> dict[str, Stretch]:
+        """The stretched ends by column key."""
+        known, parameters = self._stretches, self.parameters
+        return {key: known[key] for key in known if key in parameters and can_be_stretched(parameters[key])}
 
     @property
     def plain_encoding(self) -> Encoding:
