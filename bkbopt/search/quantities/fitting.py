@@ -23,7 +23,7 @@ from bkbopt.kernels.base import is_fittable, placed
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped, log_slopes
-from bkbopt.search.quantities.scaling import NOISELESS, Scaler
+from bkbopt.search.quantities.scaling import NOISELESS, Scaler, is_informative
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import (
     FitData,
@@ -59,9 +59,6 @@ WEIGHTS = (1e-12, 1e6)
 MOST_KINDS, OF_EACH, LARGEST_LEAST = 10, 5, 0.1
 #: Settings of fits without outliers that continue an earlier fit.
 CONTINUED = FitSettings(max_iterations=30)
-#: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
-#: are so many more precise ones. Fewer say little about their range.
-DROWNED, PRECISE = 3.0, 8
 
 
 @dataclass(frozen=True)
@@ -229,7 +226,7 @@ class Fitter:
 
     def scaled(self, X: Tensor, y: Tensor, std: Tensor) -> "ScaledValues":
         """The data of a fit to values that are not warped; the arguments are those of `fitted`."""
-        known, counts = torch.isfinite(std), _is_informative(y, std)
+        known, counts = torch.isfinite(std), is_informative(y, std)
         scaler = Scaler.from_values(y[counts], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
@@ -373,25 +370,6 @@ def _least_noise(y: Tensor, n_points: int) -> float:
     if not 1 < kinds <= min(MOST_KINDS, n_points // OF_EACH):
         return 0.0
     return min(1.0 / (kinds**2 - 1.0), LARGEST_LEAST)
-
-
-def _is_informative(y: Tensor, std: Tensor) -> Tensor:
-    """Which of the values `y (n,)` are a measure of the scale of all, (n,); `std` are known deviations of their noise.
-
-    Not those whose noise is `DROWNED` times the range of the more precise ones, if these are `PRECISE` or more: a value
-    of any size may have been told with a noise that takes all weight from it.
-    """
-    everything = torch.ones_like(y, dtype=torch.bool)
-    noise = std.nan_to_num(nan=0.0)
-    sd, order = noise.sort()
-    n_better = torch.searchsorted(sd, sd)
-    halves = y[order] / 2.0  # the range of the largest doubles overflows
-    ranges = halves.cummax(0).values - halves.cummin(0).values
-    drowned = (n_better >= PRECISE) & (sd / 2.0 > DROWNED * ranges[(n_better - 1).clamp_min(0)])
-    if not bool(drowned.any()):
-        return everything
-    kept = noise < sd[drowned][0]
-    return kept if y[kept].max() > y[kept].min() else everything
 
 
 def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, may_be: Tensor, is_kept: Tensor) -> FittedModel:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["NOISELESS", "Scaler", "usable"]
+__all__ = ["NOISELESS", "Scaler", "is_informative", "usable"]
 
 #: Values more than this many robust standard deviations below the median are clipped there (winsorised): the size of
 #: very poor values is no information on the good region, and would increase the kernel's scale.
@@ -59,6 +59,9 @@ LARGEST = sys.float_info.max
 INFINITE = float("inf")
 #: Largest exponent in the inverse of the warping, to avoid overflow.
 MOST_WARPED = 700.0
+#: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
+#: are so many more precise ones. Fewer say little about their range.
+DROWNED, PRECISE = 3.0, 8
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,25 @@ def usable(y: Tensor, estimates: Tensor, sign: float, first: Tensor) -> Tensor:
     quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
     values = torch.where(torch.isinf(y), y.clamp(low, high), y)
     return torch.where(torch.isnan(y), torch.nan_to_num(estimates, nan=quartile), values)
+
+
+def is_informative(y: Tensor, std: Tensor) -> Tensor:
+    """Which of the values `y (n,)` are a measure of the scale of all, (n,); `std` are known deviations of their noise.
+
+    Not those whose noise is `DROWNED` times the range of the more precise ones, if these are `PRECISE` or more: a value
+    of any size may have been told with a noise that takes all weight from it.
+    """
+    everything = torch.ones_like(y, dtype=torch.bool)
+    noise = std.nan_to_num(nan=0.0)
+    sd, order = noise.sort()
+    n_better = torch.searchsorted(sd, sd)
+    halves = y[order] / 2.0  # the range of the largest doubles overflows
+    ranges = halves.cummax(0).values - halves.cummin(0).values
+    drowned = (n_better >= PRECISE) & (sd / 2.0 > DROWNED * ranges[(n_better - 1).clamp_min(0)])
+    if not bool(drowned.any()):
+        return everything
+    kept = noise < sd[drowned][0]
+    return kept if y[kept].max() > y[kept].min() else everything
 
 
 def _floor(z: Tensor) -> float:
