@@ -314,4 +314,11 @@ MODELS = (
         "self.confidence(context)",
         ("search/test_models.py",),
     ),
+    Fault(
+        "converged values without noise are warped to spikes",
+        "search/quantities/output_warping.py",
+        "(fitted[1] <= NOISELESS and _is_blind(found.kernel))",
+        "(fitted[1] < 0.0 and _is_blind(found.kernel))",
+        ("search/quantities/test_output_warping.py",),
+    ),
 )

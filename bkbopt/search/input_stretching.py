@@ -12,7 +12,7 @@ hardly ever near the end.
 
 At marks of the number of values, columns in which the best points are near an end are compared with their stretched
 forms. Columns are ranked by the evidence of the stationary kernel, with all hyper-parameters held but the lengthscale
-of the column. The better one of the first two is stretched if the evidence of the best structure gains enough; then
+of the column. The best one of the first two is stretched if the evidence of the best structure gains enough; then
 further ones are compared beside it. The decision follows from the values up to the mark, not from earlier decisions.
 """
 
@@ -53,8 +53,8 @@ FEWEST_BEST, BEST = 3, 0.1
 AT_END = 1e-5
 #: Largest number of trials by which columns are compared.
 COMPARED = 100
-#: Logarithms of the lengthscales by which columns are screened, and the number of columns that are fitted.
-LENGTHS, TRIED = (-2.5, -1.5, -0.5, 0.5), 2
+#: Logarithms of the lengthscales by which columns are screened.
+LENGTHS = -2.5, -1.5, -0.5, 0.5
 #: Gain of the evidence of the stationary kernel that is required for a comparison of structures.
 PROMISING = 2.0
 #: Warped values whose evidence is smaller by more than this are left out.
@@ -134,10 +134,11 @@ def stretches_of(
 
 
 def _first(open_to: Sequence[tuple[int, Stretch]], objectives: Sequence["_Objective"]) -> list[tuple[int, Stretch]]:
-    """The best stretches by screening, of `TRIED` columns at most."""
+    """The stretches of the best column by screening, and the best one of the second column."""
     screened = {pair: sum(objective.screened(*pair) for objective in objectives) for pair in open_to}
-    best = {j: (j, by) for j, by in sorted(open_to, key=screened.__getitem__)}  # the last one of each column
-    return sorted(best.values(), key=screened.__getitem__)[-TRIED:]
+    ranked = sorted(open_to, key=screened.__getitem__, reverse=True)
+    best = [pair for pair in ranked if pair[0] == ranked[0][0]]
+    return best + [pair for pair in ranked if pair not in best][:1]
 
 
 def _some(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

@@ -20,7 +20,6 @@ from bkbopt.search.maximizers.box import FAR
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
-    FIRST_PERTURBATION_OF_CHOICES,
     PERTURBATIONS,
     WIDE_BETA,
     Perturbations,
@@ -33,8 +32,8 @@ from bkbopt.spaces.pool import EncodedPool, Pool
 
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
 MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
-#: The trials up to 200 that are perturbations, in spaces of long ranges: of a coordinate, and wide steps.
-SCHEDULE = Perturbations(choices=False, wide=True)
+#: The trials up to 200 that are perturbations: of a coordinate, and wide steps.
+SCHEDULE = Perturbations(wide=True)
 DUE = [t for t in range(200) if SCHEDULE.is_due(t) and not SCHEDULE.is_wide(t)]
 WIDE = [t for t in range(200) if SCHEDULE.is_due(t) and t not in DUE]
 
@@ -95,26 +94,12 @@ def test_some_suggestions_at_the_end_where_the_best_point_is_are_close_to_it(per
 # -- perturbations -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choices", [False, True])
-def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
-    trials = [t for t in range(10_001) if Perturbations(choices, wide=False).is_due(t)]
-    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
-    assert trials[0] > first
+def test_perturbations_are_due_about_three_root_t_times_and_none_at_first() -> None:
+    trials = [t for t in range(10_001) if Perturbations(wide=False).is_due(t)]
+    assert trials[0] > FIRST_PERTURBATION
     for t in (200, 1_000, 10_000):
-        expected = PERTURBATIONS * (t**0.5 - first**0.5)
+        expected = PERTURBATIONS * (t**0.5 - FIRST_PERTURBATION**0.5)
         assert abs(sum(s <= t for s in trials) - expected) <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("more", "perturbs"),
-    [({}, False), ({"k": bo.Int(1, 5)}, True), ({"k": ["a", "b"]}, True), ({"k": bo.Int(1, 99)}, False)],
-)
-def test_spaces_with_short_grids_or_categories_have_early_perturbations(more: Any, perturbs: bool) -> None:
-    schedule = Perturbations(choices=True, wide=True)
-    early = next(t for t in range(200) if schedule.is_due(t) and not schedule.is_wide(t))
-    assert early < DUE[0]
-    mine = designer({**FLOATS, **more})
-    assert (moved(mine, suggested(mine, early)) == 1) == perturbs
 
 
 @pytest.mark.parametrize("spec", [FLOATS, MIXED], ids=["floats", "mixed"])

@@ -16,33 +16,25 @@ from bkbopt.search.perturbations import (
     BY_BOUND,
     BY_IMPROVEMENT,
     FIRST_PERTURBATION,
-    FIRST_PERTURBATION_OF_CHOICES,
-    FIRST_WIDE_STEP,
     ROW_BETA,
     WIDE_BETA,
     Perturbations,
 )
 
-COORDINATE = Perturbations(choices=False, wide=False)
-BOTH = Perturbations(choices=False, wide=True)
+COORDINATE = Perturbations(wide=False)
+BOTH = Perturbations(wide=True)
 
 
 def test_perturbations_are_as_many_as_three_square_roots() -> None:
     due = [t for t in range(1, 1001) if COORDINATE.is_due(t)]
     assert due[0] > FIRST_PERTURBATION
-    assert len(due) == 94 - 21  # the whole parts of 3 sqrt(1000) and 3 sqrt(50)
-    early = [t for t in range(1, 51) if Perturbations(choices=True, wide=False).is_due(t)]
-    assert early[0] > FIRST_PERTURBATION_OF_CHOICES
+    assert len(due) == 94 - 9  # the whole parts of 3 sqrt(1000) and 3 sqrt(10)
 
 
-def test_every_second_perturbation_is_a_wide_step_and_those_begin_early() -> None:
+def test_every_second_perturbation_is_a_wide_step() -> None:
     due = [t for t in range(1, 1001) if BOTH.is_due(t)]
-    late = [t for t in due if t > FIRST_PERTURBATION]
-    assert late == [t for t in range(1, 1001) if COORDINATE.is_due(t)]
-    assert all(BOTH.is_wide(t) != BOTH.is_wide(after) for t, after in itertools.pairwise(late))
-    early = [t for t in due if t <= FIRST_PERTURBATION]
-    assert early[0] > FIRST_WIDE_STEP
-    assert all(map(BOTH.is_wide, early))
+    assert due == [t for t in range(1, 1001) if COORDINATE.is_due(t)]
+    assert all(BOTH.is_wide(t) != BOTH.is_wide(after) for t, after in itertools.pairwise(due))
     assert not any(map(COORDINATE.is_wide, due))
 
 
@@ -94,7 +86,7 @@ def pool_search(noise_sd: float, **options: object) -> list[tuple[int, bool, boo
     rows: list[int] = []
     found = []
     for number in range(40):
-        is_due = Perturbations(choices=True, wide=True).is_due(number)
+        is_due = Perturbations(wide=True).is_due(number)
         prediction = optimizer.predict(frame) if is_due else None
         trial = optimizer.ask()
         assert trial.index is not None

@@ -132,11 +132,6 @@ class CandidateSet(Protocol):
         ...
 
     @property
-    def has_choices(self) -> bool:
-        """Whether a column has few values: categories, or a short grid."""
-        ...
-
-    @property
     def has_many_choices(self) -> bool:
         """Whether the choices without an order have so many combinations that they could not be listed."""
         ...

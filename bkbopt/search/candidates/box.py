@@ -200,11 +200,6 @@ class BoxCandidates:
         """See `CandidateSet`."""
         return self.space.is_discrete
 
-    @property
-    def has_choices(self) -> bool:
-        """See `CandidateSet`."""
-        return self.maximizer.has_choices
-
     @cached_property
     def has_many_choices(self) -> bool:
         """See `CandidateSet`."""

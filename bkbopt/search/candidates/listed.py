@@ -35,7 +35,6 @@ class Listed(ABC):
     """The common base of pools and grids: rows that are closed, and the exact argmax over the others."""
 
     is_discrete = is_listed = True
-    has_choices = True
     has_many_choices = False
     coordinate_perturbation = None
 

@@ -134,7 +134,6 @@ class ProductCandidates:
 
     is_discrete = True
     is_listed = False
-    has_choices = True
     has_many_choices = False
     #: As for listed pools.
     coordinate_perturbation = None

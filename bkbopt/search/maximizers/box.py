@@ -73,11 +73,6 @@ class BoxMaximizer:
         self._base: Tensor | None = None
 
     @property
-    def has_choices(self) -> bool:
-        """Whether a column has few values."""
-        return len(self._relaxed) < self.space.dim
-
-    @property
     def is_relaxed(self) -> bool:
         """Whether a column is searched by gradients."""
         return bool(self._relaxed)

@@ -17,10 +17,10 @@ gain by it once many are so close to the best that the least noise of a fit hide
 import numpy as np
 from torch import Tensor
 
-from bkbopt.kernels import Kernel
+from bkbopt.kernels import ARDKernel, Kernel
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.scaling import NOISELESS, Scaler
-from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
+from bkbopt.surrogates.fit import Fit, FitData, FitSettings, fit_from
 from bkbopt.surrogates.structure import COMPARED, stationary_start
 
 __all__ = ["FEWEST", "is_better_warped", "log_slopes", "required_gain"]
@@ -33,6 +33,8 @@ MARGIN = 0.2
 EARLY_MARGIN, EARLY_GAIN = 0.5, 20.0
 #: The same for values that are measured without noise.
 NOISELESS_MARGIN = 1.0
+#: A kernel is blind if one of its lengthscales is shorter, in ranges of the column.
+BLIND = 0.01
 #: A fit to warped values that lacks more than this after a few iterations is given up.
 HOPELESS = 10.0
 #: A fit that gives a lower bound of the evidence.
@@ -66,17 +68,28 @@ def is_better_warped(
         data = FitData.of(observations).subset(COMPARED, np.random.default_rng(len(y)))
         return data, log_slopes(scaler, data)
 
-    def evidence(data: FitData, model: tuple[Kernel, float], settings: FitSettings | None = None) -> float:
-        return fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
+    def fit(data: FitData, model: tuple[Kernel, float], settings: FitSettings | None = None) -> Fit:
+        return fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings)
 
     (data, slopes), (warped, warped_slopes) = compared(scaler), compared(scaler.warped(y))
     # What the fit to warped values has to exceed. One iteration gives a lower bound of the evidence for untransformed
     # values, which decides most cases.
     required = slopes - warped_slopes + required_gain(min(len(y), COMPARED), fitted[1])
-    lower = evidence(data, fitted, ONE) + required
+    lower = fit(data, fitted, ONE).value + required
     stationary = stationary_start(fitted[0], start[0]), start[1]
-    found = evidence(warped, stationary, FitSettings(least=lower - HOPELESS))
-    return found > lower and found > evidence(data, fitted) + required
+    found = fit(warped, stationary, FitSettings(least=lower - HOPELESS))
+    if found.value <= lower or (fitted[1] <= NOISELESS and _is_blind(found.kernel)):
+        return False
+    return found.value > fit(data, fitted).value + required
+
+
+def _is_blind(kernel: Kernel) -> bool:
+    """Whether a stationary kernel says nothing between the points, since it is short in a column.
+
+    Where a search without noise has converged, the logarithm has a spike at each of the best points, and a model of
+    spikes has much evidence.
+    """
+    return isinstance(kernel, ARDKernel) and bool((kernel.lengthscale < BLIND).any())
 
 
 def log_slopes(scaler: Scaler, data: FitData) -> float:

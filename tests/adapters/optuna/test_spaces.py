@@ -332,7 +332,7 @@ def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> No
         params = dict(zip("xyz", u.tolist(), strict=True))
         value = sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(params.values()))
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
-    schedule = Perturbations(choices=False, wide=True)
+    schedule = Perturbations(wide=True)
     perturbed = 0
     for number in range(58, 80):
         # The best one by posterior mean; the best dozen values differ by 1e-6 at most.

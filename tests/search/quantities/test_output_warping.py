@@ -9,7 +9,7 @@ from bkbopt.kernels import ARDKernel, Kernel, matern52
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities import output_warping
 from bkbopt.search.quantities.output_warping import is_better_warped
-from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.search.quantities.scaling import NOISELESS, Scaler
 from bkbopt.surrogates.fit import Fit
 from bkbopt.surrogates.structure import fit_structure
 from tests.sweeps import slow_but
@@ -98,3 +98,21 @@ def test_values_without_noise_that_have_converged_are_not_warped_unless_they_spa
     away = (X - 0.3).square().sum(1)
     assert not warps(X, away)
     assert warps(X, 10.0 ** (20.0 * away))
+
+
+def test_converged_values_without_noise_are_not_warped_to_spikes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A search has found minima of (x - y)^2, to ten digits; their logarithm has a spike at each of them.
+    rng = np.random.default_rng(2)
+    X = torch.as_tensor(rng.random((40, 2)))
+    at = rng.integers(0, 3, 25) / 2.0
+    away = 10.0 ** -rng.uniform(2.0, 5.0, (2, 25))
+    X[15:, 0] = torch.as_tensor(np.clip(at + (1.0 - 2.0 * at) * away[0], 0.0, 1.0))
+    X[15:, 1] = X[15:, 0] + torch.as_tensor(away[1] * rng.choice([-1.0, 1.0], 25))
+    y = (X[:, 0] - X[:, 1]).square()
+    scaler = Scaler.from_values(y, -1.0)
+    kernel, noise = fitted(X, scaler.transform(y))
+    assert noise <= NOISELESS
+    given = X, y, scaler, (kernel, noise), START
+    assert not is_better_warped(*given, fit_noise=True)
+    monkeypatch.setattr(output_warping, "BLIND", 0.0)
+    assert is_better_warped(*given, fit_noise=True)
