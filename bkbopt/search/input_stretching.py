@@ -4,10 +4,10 @@
 | ------ | ------ | ------- | --------------------------------------------------------------------------- |
 | X      | (n, d) | encoded | points of trials, in the columns as given; U are the unique ones            |
 | v      | (n,)   | -       | standardised values, larger is better                                       |
-| stretch| -      | -       | an end of a column and a reach, see `bkbopt.spaces.stretched`               |
+| by     | -      | -       | a stretch: an end of a column and a reach, see `bkbopt.spaces.stretched`    |
 
 A rate on a linear range over several decades, or a probability close to one, has its effect near one end of the range.
-A stationary kernel then needs a short lengthscale, with which it knows nothing of the rest, and random points are
+A stationary kernel then needs a short lengthscale, with which its mean is constant elsewhere, and random points are
 hardly ever near the end.
 
 At marks of the number of values, columns in which the best points are near an end are compared with their stretched

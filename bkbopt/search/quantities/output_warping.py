@@ -33,8 +33,8 @@ MARGIN = 0.2
 EARLY_MARGIN, EARLY_GAIN = 0.5, 20.0
 #: The same for values that are measured without noise.
 NOISELESS_MARGIN = 1.0
-#: A kernel is blind if one of its lengthscales is shorter, in ranges of the column.
-BLIND = 0.01
+#: A lengthscale is that of spikes if it is shorter, in ranges of the column.
+SPIKE = 0.01
 #: A fit to warped values that lacks more than this after a few iterations is given up.
 HOPELESS = 10.0
 #: A fit that gives a lower bound of the evidence.
@@ -78,18 +78,18 @@ def is_better_warped(
     lower = fit(data, fitted, ONE).value + required
     stationary = stationary_start(fitted[0], start[0]), start[1]
     found = fit(warped, stationary, FitSettings(least=lower - HOPELESS))
-    if found.value <= lower or (fitted[1] <= NOISELESS and _is_blind(found.kernel)):
+    if found.value <= lower or (fitted[1] <= NOISELESS and _has_spikes(found.kernel)):
         return False
     return found.value > fit(data, fitted).value + required
 
 
-def _is_blind(kernel: Kernel) -> bool:
-    """Whether a stationary kernel says nothing between the points, since it is short in a column.
+def _has_spikes(kernel: Kernel) -> bool:
+    """Whether a stationary kernel has a lengthscale so short that different points are hardly correlated.
 
-    Where a search without noise has converged, the logarithm has a spike at each of the best points, and a model of
-    spikes has much evidence.
+    Where a search without noise has converged, the logarithm has a spike at each of the best points. A model of spikes
+    has much evidence, and its mean is constant elsewhere.
     """
-    return isinstance(kernel, ARDKernel) and bool((kernel.lengthscale < BLIND).any())
+    return isinstance(kernel, ARDKernel) and bool((kernel.lengthscale < SPIKE).any())
 
 
 def log_slopes(scaler: Scaler, data: FitData) -> float:

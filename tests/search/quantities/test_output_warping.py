@@ -114,5 +114,5 @@ def test_converged_values_without_noise_are_not_warped_to_spikes(monkeypatch: py
     assert noise <= NOISELESS
     given = X, y, scaler, (kernel, noise), START
     assert not is_better_warped(*given, fit_noise=True)
-    monkeypatch.setattr(output_warping, "BLIND", 0.0)
+    monkeypatch.setattr(output_warping, "SPIKE", 0.0)
     assert is_better_warped(*given, fit_noise=True)
