@@ -25,7 +25,8 @@ of both: the *untried row*, the one with the largest bound with beta = 2 of thos
 a pool may end up repeating one row.
 
 When a perturbation finds a better basin, the following global steps search it. There are about 21 perturbations in 100
-trials and 85 in 1,000, and their share of the regret goes to zero. They begin after 10 trials.
+trials and 85 in 1,000, and their share of the regret goes to zero. They begin after 10 trials, or after 50 where trials
+fail: then all of them are of a coordinate, and these are not kept from the region that fails.
 
 Perturbations are limited by their cost, the regret that the model expects. At the end of a run, when the other trials
 are near the best known point, a perturbation costs more than all of them. It is left out while the perturbations among
@@ -46,6 +47,7 @@ from bkbopt.search.models import Models, Posteriors
 
 __all__ = [
     "AFFORDABLE",
+    "FIRST_BESIDE_FAILURES",
     "FIRST_PERTURBATION",
     "PERTURBATIONS",
     "RECENT",
@@ -57,8 +59,8 @@ __all__ = [
     "perturbation",
 ]
 
-#: Number of the trial after which there are perturbations.
-FIRST_PERTURBATION = 10
+#: Number of the trial after which there are perturbations, and where trials fail.
+FIRST_PERTURBATION, FIRST_BESIDE_FAILURES = 10, 50
 #: About PERTURBATIONS * sqrt(t) perturbations in t trials.
 PERTURBATIONS = 3.0
 #: Number of latest trials whose costs are compared, and largest cost of perturbations relative to that of the others.
@@ -78,9 +80,11 @@ class Perturbations:
 
     Attributes:
         wide: whether there are wide steps.
+        first: number of the trial after which there are perturbations.
     """
 
     wide: bool
+    first: int = FIRST_PERTURBATION
 
     def is_wide(self, number: int) -> bool:
         """Whether a perturbation at trial `number` would be a wide step, not one of a coordinate."""
@@ -88,7 +92,7 @@ class Perturbations:
 
     def is_due(self, number: int) -> bool:
         """Whether trial `number` is a perturbation, if that is affordable."""
-        return number > FIRST_PERTURBATION and is_within_schedule(number)
+        return number > self.first and is_within_schedule(number)
 
     def is_affordable(self, number: int, numbers: Sequence[int], losses: Tensor) -> bool:
         """Whether the latest perturbations have cost little compared with the other trials, or this one is certain.
@@ -152,4 +156,6 @@ def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, 
 
 
 def _schedule(posteriors: Posteriors) -> Perturbations:
-    return Perturbations(wide=posteriors.is_plain)
+    # Those of a coordinate are not kept from regions in which trials fail.
+    first = FIRST_PERTURBATION if posteriors.known.crashes is None else FIRST_BESIDE_FAILURES
+    return Perturbations(wide=posteriors.is_plain, first=first)

@@ -15,10 +15,12 @@ from bkbopt.search.perturbations import (
     AFFORDABLE,
     BY_BOUND,
     BY_IMPROVEMENT,
+    FIRST_BESIDE_FAILURES,
     FIRST_PERTURBATION,
     ROW_BETA,
     WIDE_BETA,
     Perturbations,
+    is_perturbation,
 )
 
 COORDINATE = Perturbations(wide=False)
@@ -29,6 +31,19 @@ def test_perturbations_are_as_many_as_three_square_roots() -> None:
     due = [t for t in range(1, 1001) if COORDINATE.is_due(t)]
     assert due[0] > FIRST_PERTURBATION
     assert len(due) == 94 - 9  # the whole parts of 3 sqrt(1000) and 3 sqrt(10)
+
+
+def test_where_trials_fail_perturbations_begin_later() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)] * 3, seed=0)
+    opt.fail(opt.ask())
+    for x in np.random.default_rng(0).random((30, 3)):
+        opt.tell({f"x{j}": v for j, v in enumerate(x.tolist())}, float(x.sum()))
+    designer = opt._core.update()
+    posteriors = designer.models.posteriors(designer.history.X[:0], None)
+    (candidates,) = designer.candidates.all_with({})
+    due = [t for t in range(90) if is_perturbation(t, designer.models, posteriors, candidates)]
+    assert due
+    assert due[0] > FIRST_BESIDE_FAILURES
 
 
 def test_every_second_perturbation_is_a_wide_step() -> None:
