@@ -26,10 +26,11 @@ def note_lone_value(designer: Designer, objective: Quantity, x: Tensor) -> None:
     """Log a warning if the point `x (d,)` was evaluated once and its value is far better than expected.
 
     Each point is noted once for each designer. Nothing is said of learners of one pass, of which it is not known what
-    they had predicted without a value.
+    they had predicted without a value, nor of objectives that are stated to have no noise: measuring such a point again
+    tells nothing, and where values are rough they are many standard deviations from what a smooth kernel expects.
     """
     surrogate = objective.surrogate
-    if not surrogate.is_regression:
+    if not surrogate.is_regression or objective.noisiness.fitter.options.deterministic:
         return
     obs = surrogate.observations
     (rows,) = (x.to(obs.X.device) == obs.X).all(1).nonzero(as_tuple=True)

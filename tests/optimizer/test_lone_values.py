@@ -11,9 +11,10 @@ from bkbopt.optimizer import lone_values
 LOGGER = "bkbopt.optimizer.lone_values"
 
 
-def a_bowl(n: int, wrong: float = 0.0, surrogate: str = "bkb") -> bo.Optimizer:
+def a_bowl(n: int, wrong: float = 0.0, surrogate: str = "bkb", deterministic: bool = False) -> bo.Optimizer:
     """An optimizer with `n` values of a noisy bowl, and -`wrong` added to the one at x = 0.9."""
-    rng, opt = np.random.default_rng(0), bo.Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, seed=0)
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, deterministic=deterministic, seed=0)
     x = np.append(np.linspace(0.0, 0.8, n - 1), 0.9)
     y = (x - 0.3) ** 2 + 0.01 * rng.standard_normal(n) - wrong * (x == 0.9)
     opt.tell([{"x": float(at)} for at in x], y.tolist())
@@ -50,6 +51,13 @@ def test_each_optimizer_notes_a_point_once_also_where_more_is_known_later(caplog
 def test_a_value_that_was_measured_again_is_not(caplog: pytest.LogCaptureFixture) -> None:
     opt = a_bowl(30, wrong=3.0)
     opt.tell({"x": 0.9}, -2.64)
+    with caplog.at_level(logging.WARNING):
+        assert opt.recommend().params["x"] == 0.9
+    assert not warnings(caplog)
+
+
+def test_nothing_is_said_of_an_objective_that_is_stated_to_have_no_noise(caplog: pytest.LogCaptureFixture) -> None:
+    opt = a_bowl(30, wrong=3.0, deterministic=True)
     with caplog.at_level(logging.WARNING):
         assert opt.recommend().params["x"] == 0.9
     assert not warnings(caplog)
