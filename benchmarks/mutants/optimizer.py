@@ -31,6 +31,13 @@ OPTIMIZER = (
         ("optimizer/test_lone_values.py",),
     ),
     Fault(
+        "a value of an objective without noise is suspicious",
+        "optimizer/lone_values.py",
+        " or objective.noisiness.fitter.options.deterministic",
+        "",
+        ("optimizer/test_lone_values.py",),
+    ),
+    Fault(
         "points that lack new parameters rank behind none outside of the space",
         "optimizer/recommendations.py",
         "return IN if self._belongs(point) else COMPLETED if",

@@ -3,13 +3,14 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import optuna
 import pytest
 
 from benchmarks import comparison, optuna_quality, samplers
 from benchmarks.functions import PROBLEMS
 from benchmarks.optuna_quality import Result, geometric_mean, results_of, run_study
-from benchmarks.samplers import SAMPLERS, missing_packages, recommended
+from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
 from benchmarks.tasks import DEVELOPMENT, HELD_OUT, Task, of_problem
 
 BRANIN = PROBLEMS["branin"]
@@ -39,7 +40,7 @@ def test_a_study_is_measured_at_its_checkpoints(sampler: str, monkeypatch: pytes
     averages = [sum(told[:n]) / n for n in (5, 12, 14)]
     assert record["average"] == pytest.approx(averages, rel=1e-14)
     assert record["last_fifth"] == pytest.approx([told[4], sum(told[10:12]) / 2, sum(told[12:14]) / 2], rel=1e-14)
-    if sampler in ("cmaes_mean", "cmaes_noise"):  # which recommend the mean of their distribution
+    if sampler in ("cmaes_mean", "cmaes_noise", "cmaes_anywhere"):  # which recommend the mean of their distribution
         assert all(1.0 <= value <= 3.0 for value in record["recommended"])
     else:
         assert set(record["recommended"]) <= set(told)
@@ -53,6 +54,18 @@ def test_a_seed_decides_the_study(sampler: str) -> None:
     assert first["average"] == again["average"]
     assert first["recommended"] == again["recommended"]
     assert first["average"] != other["average"]
+
+
+@pytest.mark.parametrize(("sampler", "starts_anywhere"), [("cmaes_noise", False), ("cmaes_anywhere", True)])
+def test_cma_es_starts_in_the_centre_or_anywhere(sampler: str, starts_anywhere: bool) -> None:
+    away = []
+    with quiet_optuna():
+        for seed in range(8):
+            study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
+            study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) + trial.suggest_float("y", 0.0, 1.0), 25)
+            away.append(abs(float(np.mean([trial.params["x"] for trial in study.trials[1:]])) - 0.5))
+    # The mean of the first 24 points has a standard deviation of 1 / 6 / sqrt(24) = 0.034 about the start.
+    assert (max(away) > 0.1) is starts_anywhere
 
 
 def test_others_recommend_the_best_value_observed_and_ours_its_posterior() -> None:
