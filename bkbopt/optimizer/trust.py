@@ -66,7 +66,7 @@ class Trust:
 
         A penalty is a value at three points or more that is twice as far from all better values as these are from each
         other, or a worse one. Their state is "COMPLETE", and tables have their values; the models, and `residuals`, do
-        not. There are none with `fit=False`.
+        not. Values of constraints that were told with them are learnt. There are none with `fit=False`.
 
         Example:
             >>> import bkbopt as bo

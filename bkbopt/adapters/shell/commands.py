@@ -79,10 +79,14 @@ def _failed(error: object, status: int) -> int:
 def _tell(args: argparse.Namespace) -> Iterator[Row]:
     if args.past is not None:
         if args.numbers or args.params is not None or args.constraint or args.std or args.replace:
-            raise UsageError("--from: expected no other option than --value, since the file has all the rest.")
+            raise UsageError(
+                "--from: expected no other option than --value and --again, since the file has all the rest."
+            )
         return tell_file(args)
     if args.value:
         raise UsageError("--value: expected only with --from, whose columns it names; give values behind the id.")
+    if args.again:
+        raise UsageError("--again: expected only with --from; other outcomes are always told.")
     limits = dict(args.constraint)
     if len(limits) < len(args.constraint):
         raise UsageError("--constraint: expected each name once.")
@@ -317,6 +321,8 @@ def _add_telling(commands: _Commands) -> None:
         "values_1, ...), and if there are any std and the constraints; or a table of `bkbopt export`; all lines or none"
     )
     tell.add_argument("--from", dest="past", metavar="PAST.csv", help=text)
+    text = "tell the lines of --from, too, that equal finished trials in parameters and values, as real repeats may"
+    tell.add_argument("--again", action="store_true", help=text)
     text = "the column with the values in the file of --from; once for each objective"
     tell.add_argument("--value", metavar="COLUMN", action="append", default=[], help=text)
     text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"

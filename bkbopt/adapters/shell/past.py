@@ -6,7 +6,8 @@ import csv
 import functools
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ class _Outcomes:
 
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
-    """Tell all lines of a file, or none if any is refused."""
+    """Tell all lines of a file but those that were told before, or none if any is refused."""
     path, rows = args.past, _read(args.past)
     opt = opened(args)
     k = len(opt.directions)
@@ -97,14 +98,45 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
     told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
     outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits)
-    trials = _finished(opt, [(params.read(told, *line), outcomes.read(told, *line)) for line in told.lines])
+    lines = [(params.read(told, *line), outcomes.read(told, *line)) for line in told.lines]
+    trials = _finished(opt, new := lines if args.again else _not_told(opt, lines))
     failed = sum(trial.state == FAIL for trial in trials)
     used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}
     ignored = [column for column in table.columns if column not in used]
-    yield {"from": table.path, "complete": len(trials) - failed, "failed": failed, "ignored_columns": ignored}
+    counts = {"complete": len(trials) - failed, "failed": failed, "told_before": len(lines) - len(new)}
+    yield {"from": table.path, **counts, "ignored_columns": ignored}
 
 
-def _finished(opt: "Optimizer", told: Sequence[tuple[dict[str, Any], Outcome]]) -> list[Trial]:
+_Line = tuple[dict[str, Any], Outcome]
+
+
+def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
+    """The lines that are no finished trials yet; of equal ones as many as there are more than such trials.
+
+    A table may be told again, or a longer one in its place. Its values would count twice, and repeats that are exactly
+    equal say that there is no noise.
+    """
+    conversion = opt._core.conversion
+    finished = (trial for trial in opt.trials if trial.state in (COMPLETE, FAIL))
+    known = Counter(_key(trial.params, trial.values or (), trial.constraints) for trial in finished)
+    points = conversion.told([params for params, _ in lines], ())
+    new = list[_Line]()
+    for (params, outcome), point in zip(lines, points, strict=True):
+        kept = conversion.params(point, conversion.index(point, params))
+        key = _key(kept, outcome.values, outcome.constraints)
+        known[key] -= 1
+        if known[key] < 0:
+            new.append((params, outcome))
+    return new
+
+
+def _key(params: Mapping[str, Any], values: Sequence[float], limits: Mapping[str, float]) -> tuple[object, ...]:
+    """What equal trials have in common."""
+    cells = sorted((name, repr(value)) for name, value in params.items())
+    return tuple(cells), tuple(values), tuple(sorted(limits.items()))
+
+
+def _finished(opt: "Optimizer", told: Sequence[_Line]) -> list[Trial]:
     """Tell points with their outcomes in one transaction; calls of `tell` would be one for each set of constraints."""
     from bkbopt.optimizer.telling import Report, note_other_points
 

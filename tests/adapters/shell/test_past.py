@@ -26,11 +26,38 @@ def past(tmp_path: Path) -> Callable[..., str]:
 def test_every_line_is_a_trial(state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
     path = past("0.1,16,fast,1,0.5,Ada", "", "1e-2,32.0,slow,true,-2,Bob", head=HEAD + ",who")
     (told,) = call(capsys, "tell", state, "--from", path)
-    assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
+    assert told == {"from": path, "complete": 2, "failed": 0, "told_before": 0, "ignored_columns": ["who"]}
     trials = bo.Optimizer.load(state).trials
     assert [trial.value for trial in trials] == [0.5, -2.0]
     assert dict(trials[1].params) == {"rate": 0.01, "width": 32, "kind": "slow", "level": True, "threads": 4}
     assert [type(trial.params["level"]) for trial in trials] == [int, bool]
+
+
+def test_a_table_that_has_grown_is_told_from_where_it_has(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["0.1,16,fast,1,0.5,COMPLETE", "0.1,16,fast,1,0.5,COMPLETE", "1e-2,32,slow,true,,FAIL"]
+    head = HEAD + ",state"
+    (first,) = call(capsys, "tell", state, "--from", past(*lines, head=head))
+    assert (first["complete"], first["failed"], first["told_before"]) == (2, 1, 0)
+    # Another value of the same point is no line that was told before, nor is the third of three equal lines.
+    lines += ["0.1,16.0,fast,1,0.6,COMPLETE", "1e-1,16,fast,1,0.50,COMPLETE"]
+    (told,) = call(capsys, "tell", state, "--from", past(*lines, head=head))
+    assert (told["complete"], told["failed"], told["told_before"]) == (2, 0, 3)
+    assert [trial.value for trial in bo.Optimizer.load(state).trials] == [0.5, 0.5, None, 0.6, 0.5]
+    (again,) = call(capsys, "tell", state, "--from", past(*lines, head=head), "--again")
+    assert (again["complete"], again["failed"], again["told_before"]) == (4, 1, 0)
+
+
+def test_rows_of_a_pool_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, data, search = tmp_path / "pool.csv", tmp_path / "data.csv", tmp_path / "search.db"
+    rows = pd.DataFrame({"name": ["a", "b", "c"], "x": [0.1, 0.2, 0.2]})
+    rows.to_csv(pool, index=False)
+    bo.Optimizer(bo.Pool(rows, id_column="name"), storage=search)
+    pd.DataFrame({"name": ["a", "c"], "value": [1.5, 2.5]}).to_csv(data, index=False)
+    for before in (0, 2):
+        (told,) = call(capsys, "tell", search, "--from", data, "--pool", pool)
+        assert (told["complete"], told["told_before"]) == (2 - before, before)
 
 
 def test_values_may_have_a_column_of_any_name_and_a_known_noise(
@@ -241,7 +268,7 @@ def test_rows_of_a_pool_may_be_told_by_their_numbers_only(
     bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=log, seed=0)
     path = past("2,7,COMPLETE", "0,,FAIL", head="index,value,state")
     assert call(capsys, "tell", log, "--from", path) == [
-        {"from": path, "complete": 1, "failed": 1, "ignored_columns": []}
+        {"from": path, "complete": 1, "failed": 1, "told_before": 0, "ignored_columns": []}
     ]
     assert [(trial.index, trial.value) for trial in bo.Optimizer.load(log).trials] == [(2, 7.0), (0, None)]
     for cell in ("3", "x", "1.5"):
@@ -258,7 +285,7 @@ def test_rows_of_a_table_are_told_by_their_names_only(
     bo.Optimizer(bo.Pool(frame, id_column="well"), storage=tmp_path / "log", seed=0)
     path = past("A3,7,x", "A1,6,y", head="well,value,who")
     (told,) = call(capsys, "tell", tmp_path / "log", "--from", path, "--pool", tmp_path / "rows.csv")
-    assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
+    assert told == {"from": path, "complete": 2, "failed": 0, "told_before": 0, "ignored_columns": ["who"]}
     trials = bo.Optimizer.load(tmp_path / "log", pool=frame).trials
     assert [(trial.label, trial.value) for trial in trials] == [("A3", 7.0), ("A1", 6.0)]
 
