@@ -1,5 +1,6 @@
 """Studies of Optuna as optimizers, for pictures, reports, predictions and certificates."""
 
+import logging
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from bkbopt.optimizer.trials import COMPLETE, Trial, utc_now
 from bkbopt.spaces.space import Categorical, Space
 
 __all__ = ["optimizer_of"]
+
+logger = logging.getLogger(__name__)
 
 
 def optimizer_of(study: Study) -> Optimizer:
@@ -68,6 +71,14 @@ def optimizer_of(study: Study) -> Optimizer:
     )
     finished = [trial for trial in trials if trial.state.is_finished()]
     finished.sort(key=lambda trial: evaluation_of(trial).order)
+    n_pruned = sum(trial.state == TrialState.PRUNED for trial in finished)
+    if n_pruned:
+        logger.warning(
+            "study: %d of %d finished trials were pruned, and have no value in the optimizer: its models and pictures "
+            "are of the others. study.sampler.recommend(study) estimates their values.",
+            n_pruned,
+            len(finished),
+        )
     by_number = sorted(trials, key=lambda trial: trial.number)
     adopt(opt._core, [(_trial(t), _space_of(t.distributions)) for t in by_number], [t.number for t in finished])
     return opt

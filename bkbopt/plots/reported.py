@@ -64,7 +64,7 @@ class Run:
     def lead(self) -> str:
         """The run in a sentence."""
         counts = Counter(tables.state_of(trial, self.lost) for trial in self.trials)
-        words = (*tables.STATES.values(), tables.LOST)
+        words = (*tables.STATES.values(), tables.LOST, tables.VALUELESS)
         states = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
         aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
         times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]

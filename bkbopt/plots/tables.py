@@ -18,6 +18,7 @@ from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 __all__ = [
     "LOST",
     "STATES",
+    "VALUELESS",
     "candidates_table",
     "cell",
     "constraints_table",
@@ -36,8 +37,9 @@ LONGEST = 80
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
-#: The word for a failed trial that ended for a reason that is not its point.
-LOST = "lost"
+#: The words for a failed trial that ended for a reason that is not its point, and for one without a value, as the pruned
+#: trials of a study are.
+LOST, VALUELESS = "lost", "without value"
 #: What names the row of a pool, by the words of a report.
 ROW = {"row of the pool": "index", "label": "label"}
 #: Packages whose versions are listed.
@@ -54,6 +56,8 @@ def cell(value: object) -> str:
 
 def state_of(trial: Trial, lost: Container[int]) -> str:
     """The state of a trial in words; `lost` are the ids of the lost trials."""
+    if trial.state == COMPLETE and not trial.values and not trial.constraints:
+        return VALUELESS
     return LOST if trial.id in lost else STATES[trial.state]
 
 

@@ -1,6 +1,7 @@
 """A study as an optimizer: the sampler's model, the study's trials, and every picture."""
 
 import copy
+import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -174,12 +175,17 @@ def test_a_choice_of_an_added_trial_is_the_one_that_it_is_equal_to() -> None:
     assert same_choice(study, opt)
 
 
-def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(tmp_path: Path) -> None:
+def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     study = new_study()
     study.optimize(bowl, n_trials=6)
     for end in ({"state": TrialState.PRUNED}, {"values": float("inf")}):
         study.tell(study.ask({name: D.FloatDistribution(0, 1) for name in "xy"}), **end)
-    opt = optimizer_of(study)
+    with caplog.at_level(logging.WARNING, logger="bkbopt"):
+        opt = optimizer_of(study)
+    (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("bkbopt")]
+    assert "1 of 8 finished trials were pruned, and have no value in the optimizer" in warned
     assert [(trial.state, trial.values) for trial in opt.trials[6:]] == [("COMPLETE", ())] * 2
     assert opt.best_trial.id == study.best_trial.number
     with pytest.raises(ArgumentError, match="save: expected trials with values or constraints, got trial 6 without"):
@@ -238,8 +244,12 @@ def test_a_report_of_several_objectives_and_pruned_trials_is_written(tmp_path: P
     study = several(["minimize", "maximize"])
     study.optimize(lambda trial: (bowl(trial), trial.params["x"]), n_trials=8)
     study.tell(study.ask(), state=TrialState.FAIL)
+    study.tell(study.ask({name: D.FloatDistribution(0, 1) for name in "xy"}), state=TrialState.PRUNED)
     plots.report(optimizer_of(study), tmp_path / "study.html")
-    assert "The Pareto front has" in (tmp_path / "study.html").read_text()
+    page = (tmp_path / "study.html").read_text()
+    assert "The Pareto front has" in page
+    assert "8 complete" in page
+    assert "1 without value" in page
 
 
 def test_reading_a_study_changes_nothing_in_it() -> None:
