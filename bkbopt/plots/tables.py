@@ -37,7 +37,7 @@ LONGEST = 80
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
-#: The words for a failed trial that ended for a reason that is not its point, and for one without a value, as the pruned
+#: The words for a failed trial that ended for a reason that is not its point, and for one without a value, as pruned
 #: trials of a study are.
 LOST, VALUELESS = "lost", "without value"
 #: What names the row of a pool, by the words of a report.
