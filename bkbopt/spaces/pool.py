@@ -27,6 +27,7 @@ from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.checking import check_arms
 from bkbopt.spaces.columns import Columns
+from bkbopt.spaces.decades import note_decades
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, hashes_of
 from bkbopt.spaces.tables import (
     as_objects,
@@ -221,6 +222,8 @@ class EncodedPool(Arms):
             own = {name: values for name, values in undeclared(arms, columns).items() if name not in kept}
             check_names(own, len(table))
             note_many_choices(own, len(table))
+            if self.scale:
+                note_decades(columns, table)
         rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)
