@@ -15,6 +15,7 @@ from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.frames import is_table, named, rows_of
+from bkbopt.optimizer.told_points import note_other_points, note_told_before
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
@@ -23,7 +24,7 @@ from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 if TYPE_CHECKING:
     from bkbopt.optimizer.logged_designer import LoggedDesigner
 
-__all__ = ["Report", "failures_of", "note_other_points", "tell", "trial_ids"]
+__all__ = ["Report", "failures_of", "tell", "trial_ids"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,24 +72,6 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
         return "; pass dict(zip(names, row)), or a list of these for many points, or list(ids) for trials by their ids"
     is_text = isinstance(trial, str | bytes)
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
-
-
-def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
-    """Warn of points that were told by their parameters to an optimizer over a pool, and are none of its rows.
-
-    Past data may have such points. Some are meant to be rows, whose numbers were rounded to less than six digits.
-    """
-    pairs = zip(reports, told, strict=True)
-    others = [trial for report, trial in pairs if isinstance(report.target, Mapping) and trial.index is None]
-    if others:
-        logger.warning(
-            "tell: %d of %d points are no rows of the pool, the first with %s. The model learns them, and rows with "
-            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant, or with six "
-            "digits.",
-            len(others),
-            len(told),
-            dict(others[0].params),
-        )
 
 
 def failures_of(given: Any) -> tuple[list[Report], bool]:
@@ -148,8 +131,11 @@ def tell(
         **more,
     )
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
+    points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
     if problem.pool is not None:  # without another look at the file, which may fail
-        note_other_points(reports, told)
+        note_other_points(points, len(told))
+    if not core.designer.options.models.deterministic:
+        note_told_before(points, core.log.entries)
     return told, many
 
 

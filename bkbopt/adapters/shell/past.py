@@ -7,7 +7,7 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -116,36 +116,33 @@ def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
     A table may be told again, or a longer one in its place. Its values would count twice, and repeats that are exactly
     equal say that there is no noise.
     """
+    from bkbopt.optimizer.told_points import key_of
+
     conversion = opt._core.conversion
     finished = (trial for trial in opt.trials if trial.state in (COMPLETE, FAIL))
-    known = Counter(_key(trial.params, trial.values or (), trial.constraints) for trial in finished)
+    known = Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in finished)
     points = conversion.told([params for params, _ in lines], ())
     new = list[_Line]()
     for (params, outcome), point in zip(lines, points, strict=True):
         kept = conversion.params(point, conversion.index(point, params))
-        key = _key(kept, outcome.values, outcome.constraints)
+        key = key_of(kept, outcome.values, outcome.constraints)
         known[key] -= 1
         if known[key] < 0:
             new.append((params, outcome))
     return new
 
 
-def _key(params: Mapping[str, Any], values: Sequence[float], limits: Mapping[str, float]) -> tuple[object, ...]:
-    """What equal trials have in common."""
-    cells = sorted((name, repr(value)) for name, value in params.items())
-    return tuple(cells), tuple(values), tuple(sorted(limits.items()))
-
-
 def _finished(opt: "Optimizer", told: Sequence[_Line]) -> list[Trial]:
     """Tell points with their outcomes in one transaction; calls of `tell` would be one for each set of constraints."""
-    from bkbopt.optimizer.telling import Report, note_other_points
+    from bkbopt.optimizer.telling import Report
+    from bkbopt.optimizer.told_points import note_other_points
 
     if any(outcome.stds for _, outcome in told) and not opt._core.designer.options.surrogate.takes_weights:
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     reports = [Report(params, outcome) for params, outcome in told]
     trials = opt._core.finish(reports, "tell")
     if opt.pool is not None:
-        note_other_points(reports, trials)
+        note_other_points(trials, len(trials))
     return trials
 
 

@@ -1,0 +1,54 @@
+"""Words about points that were told by their parameters, not asked for."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bkbopt.optimizer.trials import Entry, Trial
+
+__all__ = ["key_of", "note_other_points", "note_told_before"]
+
+logger = logging.getLogger(__name__)
+
+#: Points of a call that were told before are noted from so many on; one or two may be repeats that are equal by chance.
+FEWEST = 3
+#: Trials that are compared for each point that is told, at the most: of a table in small parts only the first are.
+COMPARED = 100
+
+
+def note_other_points(points: Sequence[Trial], n: int) -> None:
+    """Warn of `points`, of the `n` trials of a call, that are no rows of the optimizer's pool.
+
+    Past data may have such points. Some are meant to be rows, whose numbers were rounded to less than six digits.
+    """
+    others = [trial for trial in points if trial.index is None]
+    if others:
+        logger.warning(
+            "tell: %d of %d points are no rows of the pool, the first with %s. The model learns them, and rows with "
+            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant, or with six "
+            "digits.",
+            len(others),
+            n,
+            dict(others[0].params),
+        )
+
+
+def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
+    """Warn if all `points` of a call equal earlier trials among `entries`, as where a table is told again."""
+    if not max(FEWEST, len(entries) / COMPARED) <= len(points):
+        return
+    own, values = {trial.id for trial in points}, {trial.values for trial in points}
+    earlier = (entry.trial for entry in entries if entry.trial.values in values and entry.trial.id not in own)
+    known = Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in earlier)
+    if not Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in points) - known:
+        logger.warning(
+            "tell: all %d points equal earlier trials in parameters and values, as where a table is told again. Their "
+            "values count twice, and repeats that are exactly equal say that there is no noise.",
+            len(points),
+        )
+
+
+def key_of(params: Mapping[str, object], values: Sequence[float], limits: Mapping[str, float]) -> tuple[object, ...]:
+    """What equal trials have in common."""
+    cells = sorted((name, repr(value)) for name, value in params.items())
+    return tuple(cells), tuple(values), tuple(sorted(limits.items()))
