@@ -39,6 +39,18 @@ def test_residuals_are_those_of_the_other_values(opt: bo.Optimizer) -> None:
     assert max(abs(residual.score) for residual in opt.residuals()) < 10.0
 
 
+def test_penalties_that_leave_no_trial_are_values() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
+    points = [{"x": i / 10} for i in range(11)]
+    values = [[PENALTY, x] if (x := p["x"]) > 0.45 else [x**2, PENALTY] for p in points]
+    opt.tell(points, values)
+    assert opt.penalties == []
+    assert np.isfinite(opt.predict(points)[0]).all()
+    opt.tell([{"x": 0.45}, {"x": 0.46}, {"x": 0.44}], [[0.3, 0.4]] * 3)  # up to the next mark there is such a trial
+    assert len(opt.penalties) == 11
+    assert {point.params["x"] for point in opt.recommend_front()} <= {0.44, 0.45, 0.46}
+
+
 def test_pictures_show_penalties_as_failures(opt: bo.Optimizer) -> None:
     plots = pytest.importorskip("bkbopt.plots")
     figure = plots.overview(opt)

@@ -9,8 +9,9 @@ failed ones. A penalty is
   from each other.
 
 Where a point has both a penalty and a better value, outcomes are good or terrible by chance, and their mean counts:
-there are no penalties then. They are looked for at marks of the number of finished trials, and thus follow from the
-log alone. Those of an earlier mark remain penalties.
+there are no penalties then. Nor are there where each trial has one in some objective, since nothing would be learnt.
+They are looked for at marks of the number of finished trials, and thus follow from the log alone. Those of an earlier
+mark remain penalties.
 """
 
 import itertools
@@ -90,13 +91,19 @@ class Penalties:
         told = [evaluation for evaluation in finished if evaluation.values]
         points = [evaluation.point for evaluation in told]
         columns = ([sign * evaluation.values[k] for evaluation in told] for k, sign in enumerate(self._signs))
-        return tuple(largest_penalty(column, points, best) for column, best in zip(columns, known, strict=True))
+        best = tuple(largest_penalty(column, points, one) for column, one in zip(columns, known, strict=True))
+        if all(self._has_penalty(evaluation, best) for evaluation in told):
+            return tuple(-math.inf for _ in best)
+        return best
+
+    def _has_penalty(self, evaluation: Evaluation, best: Sequence[float]) -> bool:
+        limits = zip(self._signs, evaluation.values, best, strict=True)
+        return any(sign * value <= penalty for sign, value, penalty in limits)
 
     def _judged(self, evaluation: Evaluation, best: Sequence[float]) -> Evaluation:
         if not (self._are_sought and evaluation.values):
             return evaluation
-        limits = zip(self._signs, evaluation.values, best, strict=True)
-        state = FAIL if any(sign * value <= penalty for sign, value, penalty in limits) else COMPLETE
+        state = FAIL if self._has_penalty(evaluation, best) else COMPLETE
         return evaluation if state == evaluation.state else replace(evaluation, state=state)
 
 
