@@ -24,6 +24,9 @@ __all__ = ["Stretch", "StretchedAxis", "StretchedFloat", "StretchedInt", "can_be
 #: Numbers of values of the grids that can be stretched: on shorter ones there is little to gain, and on longer ones
 #: doubles do not tell all codes apart.
 SHORTEST, LONGEST = 100, 1 << 40
+#: Widths of the ranges that can be stretched. Values of wider ones overflow, the reach of narrower ones underflows, and
+#: matplotlib widens their axes.
+NARROWEST, WIDEST = 1e-280, 1e300
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,8 @@ class StretchedInt(_Stretched, Int):
 def can_be_stretched(parameter: Parameter) -> bool:
     """Whether a parameter is a range of numbers on a linear scale, a continuum or a long one."""
     if isinstance(parameter, Categorical | Ordinal) or parameter.log:
+        return False
+    if not NARROWEST <= parameter.high - parameter.low <= WIDEST:
         return False
     return parameter.n_values is None or SHORTEST <= parameter.n_values <= LONGEST
 

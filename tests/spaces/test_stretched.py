@@ -92,7 +92,7 @@ def test_grid_points_are_the_nearest_ones_to_their_codes(reach: float, is_low: b
 
 
 def test_only_long_ranges_on_a_linear_scale_are_stretched() -> None:
-    assert all(map(can_be_stretched, RANGES))
+    assert all(map(can_be_stretched, (*RANGES, Float(0.0, 1e-279), Float(0.0, 1e300))))
     others = (
         Float(1e-3, 1.0, log=True),
         Float(0.0, 1.0, step=0.1),
@@ -101,6 +101,9 @@ def test_only_long_ranges_on_a_linear_scale_are_stretched() -> None:
         Int(0, 1 << 45),
         Categorical(["a", "b"]),
         Ordinal(range(1000)),
+        Float(0.0, 1e-322),  # the reach would be zero
+        Float(0.0, 1e-300),  # matplotlib widens its axis
+        Float(-8e307, 8e307),  # positions would overflow
     )
     assert not any(map(can_be_stretched, others))
     assert like_part(RANGES[0], RANGES[0]) is RANGES[0]
