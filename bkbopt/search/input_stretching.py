@@ -245,6 +245,8 @@ class _Objective:
         y = torch.tensor([e.values[k] for e in used], dtype=torch.float64)
         std = torch.tensor([math.nan if e.stds is None else e.stds[k] for e in used], dtype=torch.float64)
         fitter = Fitter(options, signs[k], winsorised=len(signs) == 1)
+        if fitter.contradiction(X, y, std) is not None:
+            fitter = fitter.with_noise()
         scaled = fitter.scaled(X, y, std)
         models = [_Model.of(scaled, encoding.categorical)]
         if scaled.may_be_warped:

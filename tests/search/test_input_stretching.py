@@ -130,6 +130,12 @@ def test_known_noise_is_used() -> None:
     assert found(known[:30] + trials[30:]).keys() == {RATE}
 
 
+def test_noise_that_contradicts_the_statement_that_there_is_none_is_fitted() -> None:
+    points = near_an_end(RATE, 40, seed=3)[:30]
+    trials = evaluations([*points, *points[:10]], LOSSES[RATE], noise=0.3)  # repeats show the noise
+    assert found(trials, deterministic=True) == found(trials) != {}
+
+
 # -- in a designer -----------------------------------------------------------------------------------------------------
 
 
