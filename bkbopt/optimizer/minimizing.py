@@ -266,9 +266,10 @@ class _Stop:
                 self._show_best(bar)
         for callback in self.callbacks:
             self.asked_to |= as_python(callback(self.optimizer, trial)) is True  # numpy has a bool of its own
-        beyond_startup = self.optimizer.n_complete > self.optimizer.n_startup_trials
-        if self.regret is not None and beyond_startup and self.ended % CERTIFY_EVERY == 0:
-            self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
+        if self.regret is not None and self.ended % CERTIFY_EVERY == 0:
+            n_values = self.optimizer.n_complete - len(self.optimizer.penalties)
+            if n_values > self.optimizer.n_startup_trials:
+                self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
 
 
 @contextlib.contextmanager

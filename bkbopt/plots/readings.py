@@ -36,6 +36,7 @@ __all__ = [
     "is_modelled",
     "learnt",
     "left_out",
+    "n_values",
     "penalised",
     "predicted",
     "recommended_so_far",
@@ -133,7 +134,12 @@ def left_out(opt: Optimizer, data: Told) -> np.ndarray:
 
 def is_modelled(opt: Optimizer) -> bool:
     """Whether suggestions use models, not the start-up design, and there are two values."""
-    return opt.n_complete >= max(opt._first_fit, 2)
+    return n_values(opt) >= max(opt._first_fit, 2)
+
+
+def n_values(opt: Optimizer) -> int:
+    """The number of trials with values that are no penalties."""
+    return opt.n_complete - len(opt.penalties)
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

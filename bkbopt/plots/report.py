@@ -20,7 +20,7 @@ from bkbopt.plots.front import pairs_of, pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress
-from bkbopt.plots.readings import is_modelled, values_of
+from bkbopt.plots.readings import is_modelled, n_values, values_of
 from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares
@@ -182,7 +182,7 @@ def _remarks(run: Run) -> Iterator[str]:
         if run.front:
             yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
-        yield f"There is no model yet: it is used after {n} values, and there are {len(run.valued)}."
+        yield f"There is no model yet: it is used after {n} values, and there are {n_values(run.opt)}."
 
 
 def _progress(run: Run) -> list[Html]:

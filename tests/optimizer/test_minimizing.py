@@ -228,6 +228,12 @@ def test_regret_certificate_stops_the_run() -> None:
     assert opt.recommend().index == 0
 
 
+def test_penalties_are_no_values_of_which_a_certificate_is_made() -> None:
+    values = iter([0.1, 0.2, 0.3, 0.4] + [1e10] * 27)
+    opt = bo.minimize(lambda p: next(values), {"x": (0.0, 1.0)}, 31, stop_at_regret=1e5, seed=0)
+    assert len(opt.trials) == 31
+
+
 @pytest.mark.parametrize("bar", [False, True])
 def test_the_first_caught_exception_is_a_warning_and_later_ones_are_information(
     bar: bool, caplog: pytest.LogCaptureFixture

@@ -130,6 +130,14 @@ def test_a_report_before_there_is_a_model_says_when_it_comes(tmp_path: Path) -> 
     assert len(page.all("img")) == 2
 
 
+def test_penalties_are_no_values_of_which_a_model_is_made(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"x": i / 11} for i in range(12)], [0.1, 0.5, 0.2] + [1e10] * 9)
+    page = reported(opt, tmp_path)
+    assert "There is no model yet: it is used after 10 values, and there are 3." in page.full_text
+    assert "Recommended" not in page.full_text
+
+
 def test_text_of_the_log_stays_text(tmp_path: Path) -> None:
     names = [HOSTILE, '"><img src=x onerror=alert(1)>', "$x^{$ $", "a&amp;b \u6e29\u5ea6"]
     choices = [HOSTILE, "</td></table>", "$\\frac{a$"]
