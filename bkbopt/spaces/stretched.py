@@ -204,7 +204,8 @@ def like_part(parameter: Parameter, whole: Parameter) -> Parameter:
         return parameter
     assert isinstance(parameter, Float | Int)
     away = parameter.low - whole.low if whole.is_low else whole.high - parameter.high
-    return _with_reach(parameter, whole.is_low, whole.reach + away)
+    # The trials of a restart, from which the whole follows, may have narrower ranges than the present one.
+    return _with_reach(parameter, whole.is_low, whole.reach + max(away, 0.0))
 
 
 def _with_reach(parameter: Float | Int, is_low: bool, reach: float) -> StretchedFloat | StretchedInt:

@@ -73,6 +73,17 @@ def test_a_part_of_a_range_is_on_the_same_scale(parameter: Parameter, stretch: S
 
 
 @every_stretch
+def test_a_range_beyond_the_whole_has_finite_codes(stretch: Stretch) -> None:
+    # As in a restart, when an earlier trial of a study with another range is finished late.
+    encoding = Encoding((("x", stretched(Float(0.0, 1.0), stretch)),))
+    embedding = encoding.embedding({"x": Float(-1.0, 2.0)}, {})
+    assert embedding.space is not None
+    U = embedding.space.canonical(random_codes(100))
+    assert torch.isfinite(embedding(U)).all()
+    assert {point["x"] for point in embedding.points(U[:2])} == {-1.0, 2.0}
+
+
+@every_stretch
 def test_codes_and_slopes_on_the_linear_scale_are_those_of_the_values(stretch: Stretch) -> None:
     plain, u = Float(-2.0, 5.0), np.linspace(0.0, 1.0, 41)
     codes = stretched(plain, stretch).scale.encoded(-2.0 + 7.0 * u)
