@@ -205,7 +205,7 @@ SPACES = (
     Fault(
         "a part of a stretched range has the reach of the whole",
         "spaces/stretched.py",
-        "whole.is_low, whole.reach + away)",
+        "whole.is_low, whole.reach + max(away, 0.0))",
         "whole.is_low, whole.reach)",
         ("spaces/test_stretched.py",),
     ),

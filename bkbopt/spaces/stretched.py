@@ -111,7 +111,8 @@ class _LogFromEnd(Real):
     def _decoded(self, unit: Array) -> Array:
         if self.is_low:
             return self.low + self.reach * np.expm1(unit * self.width)
-        return self.high - self.reach * np.expm1((1.0 - unit) * self.width)
+        # By this formula alone the lower end would be off by roundings, of which its code, 0, has none.
+        return np.where(unit == 0.0, self.low, self.high - self.reach * np.expm1((1.0 - unit) * self.width))
 
     def _change(self, value: Array, code: Array) -> Array:
         t = value - self.low if self.is_low else self.high - value

@@ -73,6 +73,12 @@ def test_a_part_of_a_range_is_on_the_same_scale(parameter: Parameter, stretch: S
 
 
 @every_stretch
+def test_the_codes_0_and_1_are_those_of_the_ends(stretch: Stretch) -> None:
+    whole = stretched(Float(-1.0, 2.0), stretch)
+    np.testing.assert_array_equal(whole.scale.nearest(np.array([0.0, 0.3, 1.0]))[[0, 2]], [-1.0, 2.0])
+
+
+@every_stretch
 def test_a_range_beyond_the_whole_has_finite_codes(stretch: Stretch) -> None:
     # As in a restart, when an earlier trial of a study with another range is finished late.
     encoding = Encoding((("x", stretched(Float(0.0, 1.0), stretch)),))
