@@ -33,7 +33,8 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
 
     With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
-    present model, of the point that would have been recommended at that time. Values far from the best are at the edge.
+    present model, of the point that would have been recommended at that time. Values far from the best are triangles
+    at the edge.
 
     The two parameters are chosen among those that are active at the recommended point. For pools of objects, which have
     no parameters, calibration replaces importance and posterior. With several objectives the plots are the Pareto front

@@ -5,28 +5,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import drawable, has_model, left_out, recommended_so_far, told, values_of
+from bkbopt.plots.readings import drawable, failed_in_words, has_model, left_out, recommended_so_far, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
-from bkbopt.search.trials.states import FAIL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_progress"]
 
-#: Values farther from the best one than REACH times the upper quartile of these distances are drawn at the edge.
+#: Values farther from the best one than REACH times the upper quartile of these distances are beyond the axis.
 REACH = 1.5
+#: Fewer values than these are all drawn where they are: a quartile of a few says little.
+FEW = 10
+#: Smallest size of a triangle that can be told from a dot, in points.
+TRIANGLE = 5.0
 
 
 def draw_progress(
     opt: Optimizer, ax: "Axes | None" = None, *, recommended: bool = True, value_name: str = "value"
 ) -> "Axes":
-    """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
+    """`convergence` of one optimizer with its values as dots; values beyond the axis are triangles that point there.
 
-    So are outliers, which count neither for the limits of the axes nor as best values. Failed trials have no value to
-    be drawn; the label of the axis says how many there are.
+    From ten values on those far from the best are beyond the axis, and those of infeasible trials that are better than
+    the best one. So are outliers, which count neither for the limits of the axes nor as best values. Failed trials have
+    no value to be drawn; the label of the axis says how many there are.
     Recommended values are drawn once the start-up design is over, and circles around `Optimizer.outliers`.
 
     Args:
@@ -41,36 +45,55 @@ def draw_progress(
     earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
     ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])
-    out = left_out(opt, data)
-    kept = next(mask for mask in (feasible & ~out, feasible, np.ones_like(feasible)) if mask.any())
-    limits = _limits(opt, data.y[kept])
-    shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
-    size = float(np.clip(400.0 / len(t), 2.0, 6.0))
-    far = "" if bool((shown == data.y).all()) else ", far ones at the edge"
-    look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
-    if feasible.any():
-        ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
-    if not feasible.all():
-        ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
-    if out.any():
-        rings = {**look, "color": ORANGE, "markersize": size + 4.0, "zorder": 3}
-        ax.plot(t[out], shown[out], marker="o", fillstyle="none", label="left out of the fit", **rings)
+    out, everything = left_out(opt, data), np.ones_like(feasible)
+    masks = (feasible & ~out, feasible, everything) if len(data.y) >= FEW else (everything,)
+    limits = _limits(opt, data.y[next(mask for mask in masks if mask.any())])
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
+    _draw_values(ax, data.y, limits, feasible, out)
     ax.set_ylabel(value_label(value_name), parse_math=False)
-    failed = sum(trial.state == FAIL for trial in opt.trials) - len(opt.lost_trials) + len(opt.penalties)
+    failed = failed_in_words([opt])
     if failed:
-        ax.set_xlabel(f"evaluations with a value (and {failed} failed)")
+        ax.set_xlabel(f"evaluations with a value (and {failed})")
     legend_below(ax)
     return ax
 
 
+def _draw_values(ax: "Axes", y: np.ndarray, limits: tuple[float, float], feasible: np.ndarray, out: np.ndarray) -> None:
+    """Draw values y (n,): those beyond the limits as triangles on the edge, hollow ones where infeasible."""
+    t, (low, high) = np.arange(1, len(y) + 1), ax.get_ylim()
+    above, below = y > limits[1], y < limits[0]
+    within, places = ~(above | below), np.where(above, high, np.where(below, low, y))
+    size = float(np.clip(400.0 / len(t), 2.0, 6.0))
+    look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
+    dots: Any = {"marker": "o", "alpha": 0.5, "markeredgewidth": 0}
+    for kind, mark, name in ((feasible, dots, "values"), (~feasible, {"marker": "x"}, "infeasible")):
+        if (kind & within).any():
+            ax.plot(t[kind & within], places[kind & within], label=name, **look, **mark)
+    triangles: Any = {**look, "markersize": max(size, TRIANGLE), "clip_on": False, "zorder": 2.5}
+    for kind, style, name in (
+        (feasible, "full", "beyond the axis"),
+        (~feasible, "none", "infeasible, beyond the axis"),
+    ):
+        drawn = [(beyond & kind, marker) for beyond, marker in ((above, "^"), (below, "v")) if (beyond & kind).any()]
+        for i, (rows, marker) in enumerate(drawn):
+            label = name if i == 0 else None  # one entry of the legend for both directions
+            ax.plot(t[rows], places[rows], marker=marker, fillstyle=style, label=label, **triangles)
+    if out.any():
+        rings = {**look, "color": ORANGE, "markersize": size + 4.0, "zorder": 3, "clip_on": False}
+        ax.plot(t[out], places[out], marker="o", fillstyle="none", label="left out of the fit", **rings)
+
+
 def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
-    """Limits of the value axis: from the best value to most of the others, with the recommended point's band."""
+    """Limits of the value axis: from the best value to most of the others, with the recommended point's band.
+
+    With fewer than `FEW` values they are those of all of them.
+    """
     sign = sign_of(opt.direction)
     gain = sign * y
     best = gain.max()
-    ends = [max(gain.min(), best - REACH * float(np.quantile(best - gain, 0.75))), best]
+    reach = REACH * float(np.quantile(best - gain, 0.75)) if len(y) >= FEW else np.inf
+    ends = [max(gain.min(), best - reach), best]
     if has_model(opt):
         choice = opt.recommend()
         mean, std = map(float, drawable([choice.mean, choice.std]))

@@ -10,7 +10,7 @@
 
 import copy
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ __all__ = [
     "Told",
     "correlation",
     "drawable",
+    "evaluations_of",
+    "failed_in_words",
     "failures",
     "has_model",
     "is_modelled",
@@ -114,6 +116,23 @@ def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
             if row_keys(x)[0] not in known:
                 found.append((trial, x))
     return tuple(trial for trial, _ in found), torch.cat([data.X[:0], *(x for _, x in found)])
+
+
+def failed_in_words(opts: Sequence[Optimizer], noun: str = "") -> str:
+    """How many trials of optimizers have no value that counts, as "7 failed, 4 penalties"; empty if there are none.
+
+    Lost trials are left out. The `noun` follows "failed".
+    """
+    failed = sum(sum(trial.state == FAIL for trial in opt.trials) - len(opt.lost_trials) for opt in opts)
+    penalties = sum(len(opt.penalties) for opt in opts)
+    words = [f"{failed} failed{noun and ' ' + noun}{'s' if noun and failed > 1 else ''}"] if failed else []
+    return ", ".join([*words, *([f"{penalties} penalties"] if penalties else [])])
+
+
+def evaluations_of(opts: Sequence[Optimizer]) -> str:
+    """The label of an axis of evaluations of runs, which says how many trials of optimizers are left out."""
+    failed = failed_in_words(opts, "trial")
+    return f"evaluations ({failed} left out)" if failed else "evaluations"
 
 
 def valued(trials: Iterable[Trial]) -> list[Trial]:

@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
+from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, recommended_so_far, told
 from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
@@ -111,7 +111,7 @@ def convergence(
     _draw_all(ax, methods, answers, curve, t, band, recommendations)
     if best:
         _draw_recommendations(ax, methods)
-    ax.set_xlabel("evaluations")
+    ax.set_xlabel(evaluations_of([opt for method in methods for opt in method.optimizers]))
     ax.set_ylabel(value_label(value_name, _name_of_best(methods) if best else "{}"), parse_math=False)
     _finish(ax, methods, band)
     return ax
@@ -184,7 +184,7 @@ def regret(
         return checked(total if kind == "cumulative" else total / np.maximum(n, 1))
 
     _draw_all(ax, methods, answers, curve, t, band, lambda y: checked(sign * (optimum - _given_values(y))))
-    ax.set_xlabel("evaluations")
+    ax.set_xlabel(evaluations_of([opt for method in methods for opt in method.optimizers]))
     form = f"{kind} regret in {{}}" + (", optimum beaten" if is_beaten else "")
     ax.set_ylabel(value_label(value_name, form), parse_math=False)
     if kind != "cumulative":

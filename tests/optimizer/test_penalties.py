@@ -55,7 +55,7 @@ def test_pictures_show_penalties_as_failures(opt: bo.Optimizer) -> None:
     plots = pytest.importorskip("bkbopt.plots")
     figure = plots.overview(opt)
     progress = figure.axes[0]
-    assert f"and {len(opt.penalties)} failed" in progress.get_xlabel()
+    assert f"and {len(opt.penalties)} penalties" in progress.get_xlabel()
     assert np.abs(progress.get_ylim()).max() < 10.0
     front = plots.pareto(searched(["minimize", "minimize"]))
     assert np.abs([*front.get_xlim(), *front.get_ylim()]).max() < 10.0

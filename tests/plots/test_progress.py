@@ -8,6 +8,8 @@ from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
+from matplotlib.axes import Axes
+
 from bkbopt import plots
 from bkbopt.plots import progress, readings
 from bkbopt.plots.readings import failures, told
@@ -57,18 +59,48 @@ def test_nothing_is_recommended_before_a_trial_is_feasible() -> None:
     assert np.isnan(readings.recommended_so_far(opt)).tolist() == [True, False, False, False]
 
 
-def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
-    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
-    y = [1e6, 5.0, 4.0, 3.0, 2.0, 1.0, 4.5, 3.5, 2.5]
+def drawn_by(ax: Axes) -> dict[str, np.ndarray]:
+    """The points (n, 2) of the lines with a marker alone, by marker."""
+    lines = [line for line in ax.get_lines() if line.get_linestyle() == "None" and line.get_marker() != "None"]
+    return {str(line.get_marker()): np.asarray(line.get_xydata()) for line in lines}
+
+
+def test_values_far_from_the_best_are_triangles_that_point_out_of_the_axes() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], n_startup_trials=20, seed=0)
+    y = [1e6, 5.0, 4.0, 3.0, 2.0, 1.0, 4.5, 3.5, 2.5, 1.5]
     opt.tell([{"x0": i / 10} for i in range(len(y))], y)
     ax = progress.draw_progress(opt, value_name="loss")
     dots = next(line for line in ax.get_lines() if str(line.get_label()).startswith("values"))
-    shown = np.asarray(dots.get_ydata())
-    assert dots.get_label() == "values, far ones at the edge"
-    assert shown[0] == 1.0 + progress.REACH * (np.quantile(y, 0.75) - 1.0)
-    np.testing.assert_array_equal(shown[1:], y[1:])
-    assert ax.get_ylim()[1] > shown[0]
+    assert dots.get_label() == "values"
+    np.testing.assert_array_equal(dots.get_ydata(), y[1:])
+    top = 1.0 + progress.REACH * (np.quantile(y, 0.75) - 1.0)
+    assert ax.get_ylim()[1] == pytest.approx(top + 0.04 * (top - 1.0))
+    np.testing.assert_array_equal(drawn_by(ax)["^"], [[1.0, ax.get_ylim()[1]]])
     assert ax.get_ylabel() == "loss"
+
+
+def test_infeasible_values_better_than_the_best_are_hollow_triangles_below_it() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], n_startup_trials=20, seed=0)
+    y = [2.0, -7.0, -3.0, 1.5, 1.0, 1.2, 1.4, 1.6, 1.8, 1.9, 2.1, 1.7]
+    heat = [1.0 if v < 0.0 or i == 3 else -1.0 for i, v in enumerate(y)]
+    opt.tell([{"x0": i / 20} for i in range(len(y))], y, constraints={"heat": heat})
+    ax = progress.draw_progress(opt)
+    found = drawn_by(ax)
+    assert ax.get_ylim()[0] < 1.0
+    np.testing.assert_array_equal(found["v"], [[2.0, ax.get_ylim()[0]], [3.0, ax.get_ylim()[0]]])
+    np.testing.assert_array_equal(found["x"], [[4.0, 1.5]])
+    (triangles,) = (line for line in ax.get_lines() if line.get_marker() == "v")
+    assert (triangles.get_fillstyle(), triangles.get_label()) == ("none", "infeasible, beyond the axis")
+
+
+def test_a_few_values_are_all_drawn_where_they_are() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    opt.tell([{"x0": 0.1}, {"x0": 0.5}, {"x0": 0.9}], [0.26, 0.5, 0.19])
+    ax = progress.draw_progress(opt)
+    assert {marker: points.tolist() for marker, points in drawn_by(ax).items()} == {
+        "o": [[1.0, 0.26], [2.0, 0.5], [3.0, 0.19]]
+    }
+    assert ax.get_ylim()[1] > 0.5
 
 
 def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> None:
@@ -140,3 +172,19 @@ def test_a_lost_trial_is_not_among_those_that_have_failed() -> None:
     assert [trial.id for trial in opt.lost_trials] == [lost.id]
     assert plots.overview(opt).axes[0].get_xlabel() == "evaluations with a value (and 1 failed)"
     assert [trial.id for trial in failures(opt, told(opt))[0]] == [1]
+
+
+def test_penalties_are_named_apart_from_failed_trials() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    xs = np.linspace(0.0, 1.0, 12)
+    values = [1e10 if x > 0.7 else float("nan") if x < 0.15 else (x - 0.4) ** 2 for x in xs]
+    opt.tell([{"x0": float(x)} for x in xs], values, invalid="fail")
+    assert len(opt.penalties) == 4
+    assert progress.draw_progress(opt).get_xlabel() == "evaluations with a value (and 2 failed, 4 penalties)"
+    assert plots.convergence(opt).get_xlabel() == "evaluations (2 failed trials, 4 penalties left out)"
+
+
+def test_the_axis_of_a_curve_says_that_failed_trials_are_left_out(line: bo.Optimizer, mixed: bo.Optimizer) -> None:
+    assert plots.convergence(line).get_xlabel() == "evaluations"
+    assert plots.convergence(mixed).get_xlabel() == "evaluations (1 failed trial left out)"
+    assert plots.regret(mixed, 0.0).get_xlabel() == "evaluations (1 failed trial left out)"
