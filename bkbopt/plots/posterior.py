@@ -17,6 +17,7 @@ from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
+from bkbopt.plots.marks import point_out
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
@@ -51,9 +52,9 @@ def posterior_slice(
     All other parameters are fixed, so that most trials and inducing points are not on the slice. They are the fainter,
     the less a point says about the slice below it: its opacity is the prior correlation with its projection on the
     slice, times a factor that is small where their posterior means differ by more than the noise and the band; see
-    `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values
-    are drawn as told, with their noise; those off the slice beyond three times the range of band and values on it are
-    at the edge. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
+    `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values are drawn as told, with their
+    noise; those off the slice beyond three times the range of band and values on it are triangles at the edge, as are
+    outliers. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
     which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
     the background is hatched where the constraints hold with a probability below one half. Failed trials that are not
     far from the slice are thin crosses at the upper edge; of a contour, where they are.
@@ -101,8 +102,8 @@ def posterior_slice(
     seen = _seen(opt, data, data.trials, data.X, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     draw_range(ax, dimension, probabilities(opt, X))
-    heights, far = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
-    _draw_trials(ax, data, seen, heights, s=size, colour=ink(), linewidth=0.0, far=far)
+    heights, beyond = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
+    _draw_trials(ax, data, seen, heights, s=size, colour=ink(), linewidth=0.0, beyond=beyond)
     if (level := clipped_at(opt, heights)) is not None:
         draw_level(ax, level)
     _draw_failed(ax, opt, data, coordinates, [dimension], center)
@@ -209,10 +210,6 @@ def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
     return all(bool(dimension.visible([params.get(dimension.name)])[0]) for dimension in dimensions)
 
 
-def _is_off(near: np.ndarray) -> str:
-    return " (fainter: off this slice)" if bool((near < 0.999).any()) else ""
-
-
 def _shades(colour: str, near: np.ndarray) -> Any:
     """The colour with the opacities `near`, RGBA (n, 4)."""
     from matplotlib.colors import to_rgb
@@ -292,19 +289,27 @@ def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
 
 
 def _draw_trials(
-    ax: "Axes", data: Told, seen: _Seen, heights: np.ndarray, *, s: float, colour: str, linewidth: float, far: str = ""
+    ax: "Axes",
+    data: Told,
+    seen: _Seen,
+    heights: np.ndarray,
+    *,
+    s: float,
+    colour: str,
+    linewidth: float,
+    beyond: str = "",
 ) -> None:
     """Draw trials at `heights (r,)`, with a black rim of that width: feasible ones as dots, others as crosses.
 
-    The legend says of values told where the `far` ones are.
+    Values told that are not at their heights are triangles that point there, with `beyond` in the legend.
     """
     feasible = np.array([data.trials[row].is_feasible for row in seen.rows], dtype=np.bool_)
-    kinds = ((feasible, "o", s, f"values told{far}"), (~feasible, "X", 2.0 * s, "infeasible"))
-    for chosen, marker, size, label in kinds:
+    off = " (faint: off slice)" if bool((seen.near < 0.999).any()) else ""
+    for chosen, marker, size, label in ((feasible, "o", s, "values told"), (~feasible, "X", 2.0 * s, "infeasible")):
         if not chosen.any():
             continue
         near = seen.near[chosen]
-        ax.scatter(
+        drawn = ax.scatter(
             seen.places[0][chosen],
             heights[chosen],
             s=size,
@@ -315,14 +320,19 @@ def _draw_trials(
             clip_on=False,  # points on the bounds are drawn completely
             zorder=3,
         )
+        if beyond:
+            point_out(drawn, data.y[seen.rows[chosen]] - heights[chosen])
         look: Any = {"s": size, "marker": marker, "color": colour, "edgecolors": "black", "linewidth": linewidth}
-        ax.scatter([], [], label=label + _is_off(near), **look)
+        ax.scatter([], [], label=label + off, **look)
+        off = ""  # said once
+    if beyond:
+        ax.scatter([], [], s=2.0 * s, marker="^", color=colour, label=beyond)
 
 
 def _heights(
     y: np.ndarray, near: np.ndarray, out: np.ndarray, mean: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, str]:
-    """Heights (r,) of values on a slice, and where the legend says that far ones are: at the edge of all the rest.
+    """Heights (r,) of values on a slice, far ones at the edge of all the rest, and the legend's entry for these.
 
     Outliers are far, and values that are off the slice by more than the range of the band and of those on it: with
     them the band would be flat.
@@ -333,8 +343,8 @@ def _heights(
     rest = np.clip(np.concatenate([y[~out], band]), on.min() - room, on.max() + room)
     heights = np.clip(y, rest.min(), rest.max())
     if (heights != y)[~out].any():
-        return heights, ", far ones at the edge"
-    return heights, ", outliers at the edge" if out.any() else ""
+        return heights, "beyond the axis"
+    return heights, "outliers, beyond the axis" if bool((heights != y).any()) else ""
 
 
 def _draw_failed(

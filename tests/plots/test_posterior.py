@@ -107,7 +107,25 @@ def test_values_far_off_the_slice_do_not_flatten_the_band() -> None:
     assert heights[21] == heights[22] == heights.max()
     assert 2.0 < heights.max() < ax.get_ylim()[1] < 5.0
     labels = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert "values told, far ones at the edge (fainter: off this slice)" in labels
+    assert {"values told (faint: off slice)", "beyond the axis"} <= set(labels)
+    (tip,) = {tuple(path.vertices[path.vertices[:, 1].argmax()]) for path in dots.get_paths()[21:]}
+    assert tip[0] == 0.0  # of a triangle that points up
+    assert [len(path.vertices) for path in dots.get_paths()] == [len(dots.get_paths()[0].vertices)] * 21 + [4] * 2
+
+
+def test_the_legend_of_a_slice_has_two_columns_and_leaves_room_to_the_axes() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, constraints=["heat"], seed=0)
+    rng = np.random.default_rng(0)
+    rows = [{"x": float(x), "z": float(z)} for x, z in rng.random((30, 2))]
+    values = [np.exp(4.0 * abs(p["x"] - 0.5)) + 40.0 * p["z"] for p in rows]
+    opt.tell(rows, values, constraints={"heat": [0.3 - p["x"] for p in rows]})
+    opt.fail(opt.ask())
+    ax = plots.posterior_slice(opt, "x")
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend._ncols >= 2  # type: ignore[attr-defined]
+    ax.figure.canvas.draw()
+    assert ax.get_position().height > 0.6
 
 
 def steep(x: float) -> float:
@@ -276,7 +294,7 @@ def test_a_contour_marks_infeasible_trials_and_regions(
     expected = [trial.params["y"] for trial in constrained.trials if not trial.is_feasible]
     np.testing.assert_allclose(sorted(infeasible[:, 1]), sorted(expected), rtol=0, atol=0)
     assert len(feasible) + len(infeasible) == len(constrained.trials)
-    assert {INFEASIBLE, "infeasible (fainter: off this slice)"} <= set(labelled(ax))
+    assert {INFEASIBLE, "values told (faint: off slice)", "infeasible"} <= set(labelled(ax))
 
 
 def test_cells_are_hatched_where_the_constraints_probably_do_not_hold(constrained: bo.Optimizer) -> None:

@@ -136,7 +136,7 @@ def test_outliers_do_not_stretch_the_axes_and_are_no_best_values() -> None:
     for ax in (progress.draw_progress(opt), plots.posterior_slice(opt)):
         low, high = ax.get_ylim()
         assert -1.0 < low < high < 2.0
-    assert "values told, outliers at the edge" in [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert "outliers, beyond the axis" in [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     heights = np.concatenate([np.asarray(drawn.get_offsets())[:, 1] for drawn in ax.collections])
     assert heights.min() >= low
 
