@@ -36,7 +36,7 @@ def draw_level(ax: "Axes", level: float) -> None:
 
 
 def mark_level(ax: "Axes", bar: "Colorbar", opt: Optimizer, data: Told) -> None:
-    """Say in the legend to which level values are clipped, if some are; on the colour bar it is a line, if within."""
+    """Draw the level to which values are clipped, if some are, on the colour bar and name it, if it is within."""
     level = clipped_at(opt, data.y)
     if level is None:
         return
@@ -45,8 +45,6 @@ def mark_level(ax: "Axes", bar: "Colorbar", opt: Optimizer, data: Told) -> None:
         bar.ax.axhline(level, color="white", linewidth=3.0)  # seen on any colour
         bar.ax.axhline(level, color="black", linewidth=1.2)
         ax.plot([], [], color=ink(), linewidth=1.2, label=in_words(level))
-    else:
-        ax.plot([], [], linestyle="none", label=in_words(level))
 
 
 def note_level(ax: "Axes", opt: Optimizer, data: Told) -> None:

@@ -134,8 +134,8 @@ def posterior_contour(
 
     Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. There is no
     colour where one of the two parameters is inactive because of the value of the other. Where values are worse than
-    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level: the legend names it, and a
-    line on the colour bar is there.
+    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level: a line on the colour bar
+    is there, and the legend names it, if it is within the bar.
 
     Args:
         opt: an optimizer with at least one value.
