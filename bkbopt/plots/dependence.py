@@ -168,21 +168,26 @@ def pairwise_dependence(
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
     most = max(1, int(LETTERS * figure.bbox.width / figure.dpi * 10.0 / text_size("font.size")))
     level = clipped_at(opt, averages.data.y)
-    notes = [*_held(opt, center), *([] if level is None else [in_words(level)])]
+    is_hatched = any(ax.patch.get_hatch() is not None for ax in axes.flat if ax is not None)
+    notes = [*_held(opt, center, is_hatched=is_hatched), *([] if level is None else [in_words(level)])]
     lines = [value_label(value_name, form, len(form) + PANEL), *notes]
     title = "\n".join(textwrap.fill(line, most) for line in lines)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
 
 
-def _held(opt: Optimizer, center: Tensor) -> list[str]:
-    """The values of the switches, which are not averaged over, as further lines of a title: one, or none."""
+def _held(opt: Optimizer, center: Tensor, *, is_hatched: bool) -> list[str]:
+    """The values of the switches, which are not averaged over, as further lines of a title: one, or none.
+
+    With `is_hatched` it says what is hatched, too.
+    """
     if opt.space is None:
         return []
     (params,) = opt.space.decode(center[None])
     held = [f"{name} = {params[name]}" for name in opt.space.names if name in opt.space.switches and name in params]
-    values = ", ".join(held)
-    return [f"held fixed, except in panels of their own: {values}; hatched combinations do not exist"] if held else []
+    values, hatched = ", ".join(held), "; hatched: combinations that do not exist" if is_hatched else ""
+    these = "this is" if len(held) == 1 else "these are"
+    return [f"all panels are for {values}, except where {these} on an axis{hatched}"] if held else []
 
 
 @dataclass(frozen=True)

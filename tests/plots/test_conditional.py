@@ -58,7 +58,7 @@ def test_pairs_of_another_branch_are_drawn_with_its_switch(branched: bo.Optimize
     axes = plots.pairwise_dependence(branched, ["degree", "x"], at={"model": "gp"}, n_samples=8)
     alone = plots.partial_dependence(branched, "x", at={"model": "gp"}, n_samples=8)
     np.testing.assert_array_equal(axes[1, 1].get_lines()[0].get_ydata(), alone.get_lines()[0].get_ydata())
-    assert "model = gp;" in axes[0, 0].figure.get_suptitle()
+    assert "model = gp, " in axes[0, 0].figure.get_suptitle()
     own = plots.pairwise_dependence(branched, at={"model": "gp"}, n_samples=8)
     assert [own[i, i].get_xlabel() for i in range(len(own))] == ["model", "degree", "x", "size"]
     with pytest.raises(errors.ArgumentError, match=r"at: expected switches among .*, got 'x'"):
@@ -119,8 +119,13 @@ def test_dependence_keeps_to_the_recommended_branch(branched: bo.Optimizer) -> N
     np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), np.mean(curves, axis=1), rtol=0, atol=1e-9)
     axes = plots.pairwise_dependence(branched, n_samples=4)
     assert [axes[i, 0].get_ylabel() for i in range(1, 4)] == ["gamma", "x", "size"]
-    assert axes[0, 0].figure.get_suptitle().endswith("of their own: model = svm; hatched combinations do not exist")
+    title = " ".join(axes[0, 0].figure.get_suptitle().split())
+    assert title.endswith(
+        "all panels are for model = svm, except where this is on an axis; hatched: combinations that do not exist"
+    )
     assert [axes[i, 0].patch.get_hatch() is not None for i in range(1, 4)] == [True, False, False]
+    unhatched = plots.pairwise_dependence(branched, ["x", "size"], n_samples=4)[0, 0].figure.get_suptitle()
+    assert " ".join(unhatched.split()).endswith("model = svm, except where this is on an axis")
 
 
 def test_dependence_shows_another_branch_where_at_names_it(branched: bo.Optimizer) -> None:
