@@ -35,6 +35,8 @@ __all__ = ["Share", "draw_shares", "importance", "variance_shares"]
 
 #: Deviation of a posterior mean that counts as flat, as a fraction of the range of the values.
 FLAT = 1e-10
+#: Smallest share that rounds to a percent, in percent.
+SEEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,11 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
         edgecolor=BLUE,
         hatch="////",
         height=0.62,
-        label="interactions, counted for each of their parameters",
+        label="interactions, counted for each of their parameters" if np.any(total - first > SEEN) else None,
     )
     for row, value in zip(rows, total, strict=True):
-        ax.annotate(f"{value:.0f} %", (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
+        text = "<1 %" if 0.0 < value <= SEEN else f"{value:.0f} %"
+        ax.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
     ax.set_xlabel("share of the posterior mean's variance (%)", loc="right")  # names may take the left
     ax.set(xlim=(0.0, 112.0), ylim=(-0.6, len(names) - 0.4))
     ax.set_xticks(range(0, 101, 20))
