@@ -30,14 +30,14 @@ def pool_ucb(
     beta: float | None = None,
     value_name: str = "value",
 ) -> "Axes":
-    """The arms of a pool, coloured by their confidence bounds, with the evaluated arms and the recommended one.
+    """The rows of a pool, coloured by their confidence bounds, with the evaluated rows and the recommended one.
 
     The colour is mean + beta * standard deviation when maximising, and mean - beta * standard deviation when
     minimising, user's units: the bound that the acquisition function "ucb" optimises. The figure gets a colour bar.
 
     Args:
         opt: an optimizer over a pool, with at least one value.
-        x: horizontal axis: a numeric column's name, or coordinates (A,) of the arms, from an embedding for example.
+        x: horizontal axis: a numeric column's name, or coordinates (A,) of the rows, from an embedding for example.
         y: vertical axis, in the same form.
         ax: Axes to draw on; None for a new figure.
         beta: width in standard deviations; None for the optimizer's current beta.
@@ -100,7 +100,7 @@ def _draw_bounds(
         cmap=cmap,
         linewidth=0,
         rasterized=many,
-        label="arms",
+        label="rows",
     )
     which, op = ("upper", "+") if sign > 0 else ("lower", "-")
     bar = ax.figure.colorbar(drawn, ax=ax)
@@ -140,6 +140,6 @@ def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str
         raise ArgumentTypeError(f"{argument}: expected a column's name or numbers, got {given!r:.80}.") from None
     if values.shape != (len(pool),) or not bool(np.isfinite(values).all()):
         raise ArgumentError(
-            f"{argument}: expected {len(pool)} finite coordinates, one for each arm, got shape {values.shape}."
+            f"{argument}: expected {len(pool)} finite coordinates, one for each row, got shape {values.shape}."
         )
     return values, argument

@@ -41,6 +41,6 @@ def test_in_a_space_without_trials_no_legend_has_values_or_inducing_points() -> 
 def test_a_pool_without_evaluated_rows_has_no_legend_of_them() -> None:
     opt = bo.Optimizer(np.random.default_rng(0).random((30, 2)), seed=0)
     opt.tell([{"x0": 0.5, "x1": 0.2 * i} for i in range(5)], [0.1 * i for i in range(5)])
-    assert named(plots.pool_ucb(opt, "x0", "x1")) == {"arms"}
+    assert named(plots.pool_ucb(opt, "x0", "x1")) == {"rows"}
     opt.tell_rows([3, 4], [0.1, 0.2])
     assert "evaluated (2)" in named(plots.pool_ucb(opt, "x0", "x1"))
