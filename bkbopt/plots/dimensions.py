@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bkbopt.plots.stretched_ticks import stretched_ticks
 from bkbopt.plots.style import LONGEST, below_axis, shortened, text_size
 from bkbopt.spaces.columns import Tails
 from bkbopt.spaces.space import Categorical, Ordinal
@@ -143,6 +144,8 @@ class Dimension:
             set_ticks(self.place(self.values), self._numbers(ax, which, self.values))
             if self.log:
                 set_ticks([], minor=True)
+        elif self.stretched is not None:
+            set_ticks(*self._from_end(ax, which, self.stretched))
         elif self._compression is not None:
             ticks = self._spaced(max(int(_text_room(ax, which) / APART), 2))
             set_ticks(ticks, self._numbers(ax, which, ticks))
@@ -182,6 +185,19 @@ class Dimension:
         ticks = np.round(values / digit)
         ticks[0], ticks[-1] = np.ceil(low / digit[0]), np.floor(high / digit[-1])
         return [float(tick) for tick in np.unique(ticks * digit)]
+
+    def _from_end(self, ax: "Axes", which: Literal["x", "y"], axis: StretchedAxis) -> tuple[list[float], list[str]]:
+        """Round ticks of an axis with a stretched end, and their labels, which do not touch."""
+        (low, high), length = self.limits(), _text_room(ax, which)
+        first, last = self._linear(np.array([low, high]))
+
+        def fit(a: float, text: str, b: float, other: str) -> bool:
+            at = self._linear(np.array([a, b])) * length / (last - first)
+            taken = 0.5 * LETTER * (len(text) + len(other)) + 4.0 if which == "x" else LINE + 4.0
+            return bool(at[1] - at[0] >= taken)
+
+        whole = all(isinstance(value, int) for value in self.values)
+        return stretched_ticks(axis, low, high, fit, whole=whole)
 
     def _numbers(self, ax: "Axes", which: Literal["x", "y"], values: Sequence[float]) -> list[str]:
         """Numbers as tick labels; empty where one would cover the one before."""
