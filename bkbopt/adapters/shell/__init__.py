@@ -3,6 +3,7 @@
     bkbopt run SPACE.toml [--trials N] [--jobs J] -- COMMAND {x} {kind}    optimise a command, or continue
 
     bkbopt init SPACE.toml STATE         make a log from a search space
+    bkbopt init --pool ROWS [--id-column NAME] STATE     make a log over the rows of a CSV, Parquet or .npy file
     bkbopt ask STATE [-n N]              the next trials; -n 50 starts torch and fits the model once for 50 trials
     bkbopt ask STATE --fixed NAME=VALUE  trials with a given value of a parameter; or --fixed JSON for several
     bkbopt enqueue STATE JSON            queue a point; missing parameters are suggested when it is asked for

@@ -155,9 +155,12 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
     args, more = _parser().parse_known_args([_shielded(a) for a in arguments])
-    if "numbers" in args:  # argparse only takes the numbers before the first option
-        args.numbers += [a for a in more if not a.startswith("-")]
+    several = args.numbers if "numbers" in args else args.files if "files" in args else None
+    if several is not None:  # argparse only takes those before the first option
+        several += [a for a in more if not a.startswith("-")]
         more = [a for a in more if a.startswith("-")]
+    if args.run is model_commands.init:
+        _name_files(args)
     for name in ("space", "state", "storage", "pool", "past", "out"):
         # Shells leave the ~ of --from=~/past.csv as it is.
         if getattr(args, name, None):
@@ -168,6 +171,16 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
         args.parser.error(f"unrecognized arguments: {' '.join(more)}")
     args.command = command
     return args
+
+
+def _name_files(args: argparse.Namespace) -> None:
+    """Name the files of `init`: the search space and the log, or with --pool the log only."""
+    expected = 2 if args.pool is None else 1
+    if len(args.files) != expected:
+        names = "STATE with --pool" if expected == 1 else "SPACE.toml and STATE, or --pool ROWS and STATE"
+        args.parser.error(f"expected {names}, got {args.files}")
+    *first, args.state = args.files
+    args.space = first[0] if first else None
 
 
 def _shielded(argument: str) -> str:
@@ -286,14 +299,30 @@ def _add_first(commands: _Commands) -> None:
     text = "seconds after which a command is ended, and its trial fails"
     run.add_argument("--timeout-per-trial", type=_seconds, metavar="S", help=text)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
-    init = commands.add("init", model_commands.init, "make a log from a search space", _SPACE, _STATE)
-    init.formatter_class = argparse.RawDescriptionHelpFormatter
-    init.epilog = "".join((space_file.__doc__ or "").partition("A search space in TOML")[1:])
-    init.add_argument("--force", action="store_true", help="replace a file that exists")
-
+    _add_init(commands)
     text = "compile all loops now, when an image of a container is built for example; else the first runs do it"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def _add_init(commands: _Commands) -> None:
+    init = commands.add("init", model_commands.init, "make a log from a search space, or over the rows of a pool")
+    init.formatter_class = argparse.RawDescriptionHelpFormatter
+    init.usage = "bkbopt init SPACE.toml STATE [--force]\n       bkbopt init --pool ROWS [options] STATE"
+    init.epilog = "".join((space_file.__doc__ or "").partition("A search space in TOML")[1:])
+    text = "the search space, shown below; with --pool there is none; and the log: a new SQLite file"
+    init.add_argument("files", metavar="SPACE.toml STATE", nargs="*", help=text)
+    init.add_argument("--force", action="store_true", help="replace a file that exists")
+    text = "search the rows of a CSV, Parquet or .npy file, or of a folder of them; later commands take it, too"
+    pool = init.add_argument_group("search over a pool")
+    pool.add_argument("--pool", metavar="ROWS", help=text)
+    pool.add_argument("--id-column", metavar="NAME", help="the column that names the rows, and is no feature")
+    text = "a column of a CSV file that is a feature, once for each; by default all but that of the names"
+    pool.add_argument("--column", metavar="NAME", action="append", help=text)
+    pool.add_argument("--direction", choices=("minimize", "maximize"), help="of the value (default minimize)")
+    text = "avoid proposes no row twice (default allow)"
+    pool.add_argument("--duplicates", choices=("allow", "avoid"), help=text)
+    pool.add_argument("--seed", type=_id, metavar="N", help="of the random numbers, a whole number >= 0")
 
 
 def _add_asking(commands: _Commands) -> None:

@@ -13,7 +13,7 @@ from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.opening import loaded, opened
+from bkbopt.adapters.shell.opening import loaded, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.adapters.shell.usage import UsageError
 from bkbopt.errors import ArgumentError, NotReadyError
@@ -38,22 +38,52 @@ KINDS = {
     "pareto": ("pareto", 0),
 }
 
+#: Options of `init` that need a pool.
+POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
+
 #: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
 JSON_ERRORS = (ValueError, RecursionError)
 
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
-    """Make a log from a search space."""
-    from bkbopt import Optimizer
-
-    check_other_file("state", as_path(args.state), args.space, "the search space")
-    space, options = space_file.read_space(args.space)
-    opt = Optimizer(space, **options)
+    """Make a log from a search space, or over the rows of a pool."""
+    opt = _over_space(args) if args.pool is None else _over_pool(args)
     with locked(args.state, PATIENCE):
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; use another name, or --force to replace it.")
         opt.save(args.state)
-    yield {"state": args.state, **Aims.of_optimizer(opt).row, "parameters": list(space)}
+    arms = {} if opt.pool is None else {"arms": len(opt.pool)}
+    candidates = opt.space or opt.pool
+    assert candidates is not None
+    yield {"state": args.state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(candidates.names)}
+
+
+def _over_space(args: argparse.Namespace) -> "Optimizer":
+    from bkbopt import Optimizer
+
+    given = [name for name in POOL_OPTIONS if getattr(args, name) is not None]
+    if given:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')}: expected only with --pool; options of a search space are lines of "
+            "SPACE.toml."
+        )
+    check_other_file("state", as_path(args.state), args.space, "the search space")
+    space, options = space_file.read_space(args.space)
+    return Optimizer(space, **options)
+
+
+def _over_pool(args: argparse.Namespace) -> "Optimizer":
+    from bkbopt import Optimizer, Pool
+
+    if args.column and not args.pool.lower().endswith(".csv"):
+        raise UsageError(
+            "--column: expected only with a CSV file, since later commands read all columns of other files; write a "
+            "file with the features and the names of the rows only."
+        )
+    check_other_file("state", as_path(args.state), args.pool, "the rows of the pool")
+    pool = Pool(rows_of_file(args.pool), id_column=args.id_column, columns=args.column)
+    options = {name: getattr(args, name) for name in ("direction", "duplicates", "seed")}
+    return Optimizer(pool, **{name: option for name, option in options.items() if option is not None})
 
 
 def ask(args: argparse.Namespace) -> Iterator[Row]:

@@ -8,24 +8,24 @@ from bkbopt.errors import ArgumentError, extra
 if TYPE_CHECKING:
     from bkbopt import Optimizer
 
-__all__ = ["loaded", "opened"]
+__all__ = ["loaded", "opened", "rows_of_file"]
 
 
 def opened(args: argparse.Namespace) -> "Optimizer":
     """The optimizer of the log, which writes to it."""
     from bkbopt import Optimizer
 
-    return Optimizer.open(args.state, pool=_pool(args.pool))
+    return Optimizer.open(args.state, pool=rows_of_file(args.pool))
 
 
 def loaded(args: argparse.Namespace) -> "Optimizer":
     """The optimizer of the log, in memory only."""
     from bkbopt import Optimizer
 
-    return Optimizer.load(args.state, pool=_pool(args.pool))
+    return Optimizer.load(args.state, pool=rows_of_file(args.pool))
 
 
-def _pool(path: str | None) -> Any:
+def rows_of_file(path: str | None) -> Any:
     """A table in CSV as `pandas.read_csv` reads it; of other files and folders the path. None for None."""
     if path is None or not path.lower().endswith(".csv"):
         return path

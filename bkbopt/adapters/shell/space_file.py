@@ -45,12 +45,16 @@ BESIDES = {
     "ordinal": {"when"},
 }
 
+#: Endings of files with the rows of a pool.
+TABLES = (".csv", ".parquet", ".npy")
+_OF_POOL = "a search over the rows of a file begins with: bkbopt init --pool ROWS STATE"
+
 
 def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """A search space and options of `Optimizer` from a TOML file; the module's text has an example.
 
     Raises:
-        ArgumentError: not TOML, no `[space]`, unknown keys, or an invalid parameter.
+        ArgumentError: not TOML, no `[space]`, unknown keys, an invalid parameter, or none that varies.
         ArgumentTypeError: an entry has the wrong type.
         OSError: the file cannot be read.
     """
@@ -60,14 +64,30 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         try:
             document = tomllib.loads(file.read().decode("utf-8-sig"))  # some editors begin it with a byte order mark
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"space: expected a TOML file, got {os.fspath(path)}: {error}.") from None
+            rows = f"; {_OF_POOL}" if os.fspath(path).lower().endswith(TABLES) else ""
+            raise ArgumentError(f"space: expected a TOML file, got {os.fspath(path)}: {error}{rows}.") from None
+    if "pool" in document:
+        raise ArgumentError(f"pool: expected no such option in {os.fspath(path)}; {_OF_POOL}.")
     entries = document.pop("space", None)
     if not isinstance(entries, dict) or not entries:
         raise ArgumentError(f"space: expected a table [space] with parameters in {os.fspath(path)}, got {entries!r}.")
     unknown = set(document) - set(OPTIONS)
     if unknown:
         raise ArgumentError(f"space: expected options among {OPTIONS}, got {sorted(unknown)}.")
-    return {name: _parameter(name, entry) for name, entry in entries.items()}, document
+    space = {name: _parameter(name, entry) for name, entry in entries.items()}
+    if not any(map(_varies, space.values())):
+        raise ArgumentError(
+            f"space: expected a parameter that varies, got fixed values of {list(space)} only; give one a range, as "
+            f'{{ type = "float", low = 0.0, high = 1.0 }}, or several choices; {_OF_POOL}.'
+        )
+    return space, document
+
+
+def _varies(parameter: Any) -> bool:
+    """Whether a parameter has several values; a list is one of choices, and other plain values are fixed."""
+    if isinstance(parameter, list):
+        return len(parameter) > 1
+    return getattr(parameter, "n_values", 1) != 1
 
 
 def _parameter(name: str, entry: Any) -> Any:

@@ -41,6 +41,57 @@ def test_commands_take_the_rows_of_a_pool_from_a_file(
     call(capsys, "plot", log, tmp_path / "run.png", "--kind", "convergence", "--pool", rows)
 
 
+def test_init_makes_the_log_of_a_search_over_the_rows_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, log = tmp_path / "rows.csv", tmp_path / "log.db"
+    FRAME.assign(remark="").to_csv(rows, index=False)
+    features = ("--column", "v", "--column", "u")
+    options = ("--id-column", "name", "--direction", "maximize", "--duplicates", "avoid", "--seed", "3")
+    (made,) = call(capsys, "init", "--pool", rows, *features, *options, log)
+    assert made == {"state": str(log), "direction": "maximize", "arms": 30, "parameters": ["v", "u"]}
+    pool = bo.Pool(pd.read_csv(rows), id_column="name", columns=["v", "u"])
+    opt = bo.Optimizer(pool, direction="maximize", duplicates="avoid", seed=3)
+    asked = call(capsys, "ask", log, "-n", "4", "--pool", rows)
+    assert [trial["label"] for trial in asked] == [trial.label for trial in opt.ask(4)]
+    assert bo.Optimizer.load(log, pool=pool).duplicates == "avoid"
+
+
+def test_init_takes_rows_without_names_and_the_log_in_front_of_the_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "rows.npy", FRAME[["u", "v"]].to_numpy())
+    (made,) = call(capsys, "init", tmp_path / "log.db", "--pool", tmp_path / "rows.npy")
+    assert (made["direction"], made["arms"], made["parameters"]) == ("minimize", 30, ["x0", "x1"])
+    assert call(capsys, "ask", tmp_path / "log.db", "--pool", tmp_path / "rows.npy")[0]["params"].keys() == {"x0", "x1"}
+
+
+def test_init_refuses_what_does_not_go_with_its_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, space, log = tmp_path / "rows.csv", tmp_path / "space.toml", tmp_path / "log.db"
+    FRAME.to_csv(rows, index=False)
+    space.write_text('[space]\nkind = ["a", "b"]\n')
+    (tmp_path / "top.toml").write_text('pool = "rows.csv"\n')
+    (tmp_path / "below.toml").write_text('[space]\npool = "rows.csv"\n')
+    way = "begins with: bkbopt init --pool ROWS STATE"
+    for arguments, *messages in (
+        ((rows, log), "expected a TOML file", way),
+        ((tmp_path / "top.toml", log), "pool: expected no such option", way),
+        ((tmp_path / "below.toml", log), "expected a parameter that varies, got fixed values of ['pool'] only", way),
+        ((space, log, "--seed", "3"), "--seed: expected only with --pool"),
+        ((space, log, "--id-column", "name"), "--id-column: expected only with --pool"),
+        ((space,), "expected SPACE.toml and STATE, or --pool ROWS and STATE, got"),
+        (("--pool", rows), "expected STATE with --pool, got []"),
+        (("--pool", rows, space, log), "expected STATE with --pool, got"),
+        (("--pool", rows, rows, "--force"), "state: expected another file than the rows of the pool"),
+        (("--pool", rows, "--id-column", "no", log), "id_column: expected one of the columns"),
+        (("--pool", tmp_path / "rows.npy", "--column", "x0", log), "--column: expected only with a CSV file"),
+        (("--pool", tmp_path / "no.csv", log), "no.csv: No such file"),
+    ):
+        error = refused(capsys, "init", *arguments)
+        assert all(message in error for message in messages)
+    assert not log.exists()
+
+
 def test_other_rows_and_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log.db"
     bo.Optimizer(bo.Pool(FRAME, id_column="name"), storage=log, seed=0)
