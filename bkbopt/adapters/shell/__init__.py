@@ -27,7 +27,8 @@
 
 `STATE` is the log of an optimizer, `Optimizer(space, storage=STATE)`: an SQLite file that any number of processes,
 including these commands, may read and write at the same time. `tell ID`, `fail`, `show`, `watch`, `export` and
-`recover` need no model and do not import torch, whose import takes most of the time of the other commands.
+`recover` need no model and do not import torch, whose import takes most of the time of the other commands, also of
+`tell --from` and `tell --params`.
 
 Where the rows of a pool are not in the log, commands that need them take `--pool FILE`: CSV, Parquet or .npy.
 

@@ -254,7 +254,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bkbopt",
         description="Bayesian optimisation from the shell, on a log of trials that any number of processes may use.",
-        epilog="tell, fail, show, watch, export and recover take a tenth of a second; the others start torch.",
+        epilog="tell ID, fail, show, watch, export and recover take a tenth of a second; the others start torch, and so do "
+        "tell --from and tell --params.",
     )
     parser.add_argument("--version", action="version", version=f"bkbopt {__version__}")
     commands = _Commands(parser)
@@ -347,7 +348,8 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
     text = (
         "past data: a CSV file with a line for each trial and columns named as the parameters, value (values_0, "
-        "values_1, ...), and if there are any std and the constraints; or a table of `bkbopt export`; all lines or none"
+        "values_1, ...), and if there are any std and the constraints; or a table of `bkbopt export`; all lines or "
+        "none; starts torch"
     )
     tell.add_argument("--from", dest="past", metavar="PAST.csv", help=text)
     text = "tell the lines of --from, too, that equal finished trials in parameters and values, as real repeats may"
