@@ -20,7 +20,7 @@
     bkbopt show STATE [--trials]         a summary of the log, or all trials
     bkbopt watch STATE [--once]          the progress of a run
     bkbopt export STATE OUT.csv          the trials as a table
-    bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME]
+    bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME] [--value-name NAME]
     bkbopt report STATE OUT.html         the run as a page for the browser, in one file
 
     bkbopt compile                       compile all loops now, as when an image of a container is built

@@ -254,8 +254,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bkbopt",
         description="Bayesian optimisation from the shell, on a log of trials that any number of processes may use.",
-        epilog="tell ID, fail, show, watch, export and recover take a tenth of a second; the others start torch, and so do "
-        "tell --from and tell --params.",
+        epilog="tell ID, fail, show, watch, export and recover take a tenth of a second; the others start torch, "
+        "and so do tell --from and tell --params.",
     )
     parser.add_argument("--version", action="version", version=f"bkbopt {__version__}")
     commands = _Commands(parser)
@@ -391,11 +391,12 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--kind", choices=model_commands.KINDS, default="overview", help="which (default overview)")
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
+    named = "name of the value, with its unit; once for each objective"
+    plot.add_argument("--value-name", metavar="NAME", action="append", default=[], help=named)
     plot.add_argument("--pool", **_POOL)
     text = "write the run as a page of HTML in one file: result, pictures, trials, options"
     report = commands.add("report", model_commands.report, text, _STATE)
     report.add_argument("out", metavar="OUT.html", help="where to")
     report.add_argument("--title", metavar="TEXT", help="of the page; by default the name of the log")
-    text = "of the value, with its unit; once for each objective"
-    report.add_argument("--value-name", metavar="NAME", action="append", default=[], help=text)
+    report.add_argument("--value-name", metavar="NAME", action="append", default=[], help=named)
     report.add_argument("--pool", **_POOL)

@@ -38,6 +38,10 @@ KINDS = {
     "pareto": ("pareto", 0),
 }
 
+#: Kinds of plots that name the value, and those that name the value of each objective.
+NAMING_ONE = ("convergence", "slice", "contour", "dependence")
+NAMING_EACH = ("overview", "pareto")
+
 #: Options of `init` that need a pool.
 POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
 
@@ -166,14 +170,27 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
             f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
             f"with --kind {kind}, got {len(names)}: {names}."
         )
+    labels = _value_names(kind, args.value_name)
     check_other_file("out", args.out, args.state)
     known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
-    drawn = getattr(plots, function)(loaded(args), *names)
+    drawn = getattr(plots, function)(loaded(args), *names, **labels)
     figure = drawn if kind == "overview" else drawn.figure
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
+
+
+def _value_names(kind: str, given: list[str]) -> dict[str, Any]:
+    """The argument of a plot with the names of the values, if any are given."""
+    if not given:
+        return {}
+    if kind in NAMING_EACH:
+        return {"value_names": given}
+    if kind not in NAMING_ONE or len(given) > 1:
+        expected = "one name" if kind in NAMING_ONE else "none"
+        raise UsageError(f"--value-name: expected {expected} with --kind {kind}, got {given}.")
+    return {"value_name": given[0]}
 
 
 def report(args: argparse.Namespace) -> Iterator[Row]:

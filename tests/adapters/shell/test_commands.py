@@ -159,6 +159,8 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(tmp_path: Path, capsy
     for kind in ("convergence", "importance", "time"):
         call(capsys, "plot", state, out / f"{kind}.svg", "--kind", kind)
     call(capsys, "plot", state, out / "s.svg", "--kind", "slice", "--x", "width")
+    call(capsys, "plot", state, out / "named.svg", "--kind", "slice", "--x", "width", "--value-name", "items/s")
+    assert "items/s" in (out / "named.svg").read_text()  # above the outlines of its letters
     assert "expected a file name that ends in one of" in refused(capsys, "plot", state, out / "a.xyz")
     assert "--x and --y with --kind contour" in refused(
         capsys, "plot", state, "c.png", "--kind", "contour", "--x", "rate"
@@ -289,5 +291,18 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]
     pytest.importorskip("matplotlib")
     call(capsys, "plot", state, tmp_path / "front.svg", "--kind", "pareto")
+    call(
+        capsys,
+        "plot",
+        state,
+        tmp_path / "named.svg",
+        "--kind",
+        "pareto",
+        "--value-name",
+        "cost",
+        "--value-name",
+        "yield",
+    )
+    assert all(name in (tmp_path / "named.svg").read_text() for name in ("cost", "yield"))
     call(capsys, "plot", state, tmp_path / "overview.png")
     assert "see overview and pareto" in refused(capsys, "plot", state, tmp_path / "a.png", "--kind", "convergence")

@@ -126,6 +126,8 @@ def test_a_value_that_is_not_finite_is_refused_with_what_can_be_done(
         ("plot", "LOG", "a.png", "--kind", "contour", "--x", "rate"),
         ("plot", "LOG", "a.png", "--kind", "importance", "--x", "rate"),
         ("plot", "LOG", "a.word"),
+        ("plot", "LOG", "a.png", "--kind", "importance", "--value-name", "loss"),
+        ("plot", "LOG", "a.png", "--kind", "slice", "--value-name", "loss", "--value-name", "cost"),
     ],
     ids=" ".join,
 )
