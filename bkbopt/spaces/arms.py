@@ -188,8 +188,11 @@ class Arms(ABC):
             return self.point(row)
         if set(params) != set(self.names):
             expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
-            missing, unknown = set(self.names) - set(params), set(params) - set(self.names)
-            raise ArgumentError(f"params: expected {expected} in row {i}, got {name_faults(unknown, missing)}.")
+            name, hint = self.pool.id_column, ""
+            missing, unknown = set(self.names) - set(params), set(params) - {name, *self.names}
+            if name in params:
+                hint = f"; the name of a row is enough: pass only {name!r}, of a data frame by columns=[{name!r}]"
+            raise ArgumentError(f"params: expected {expected} in row {i}, got {name_faults(unknown, missing)}{hint}.")
         return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
 
     def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:

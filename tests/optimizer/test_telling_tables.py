@@ -28,6 +28,18 @@ def test_table_gives_values_by_column_and_other_columns_are_ignored_where_named(
     assert len(by_name.trials) == 4
 
 
+def test_a_table_with_the_names_of_a_pools_rows_is_told_by_these_alone() -> None:
+    frame = pd.DataFrame({"dose": [0.1, 0.5, 0.9], "id": ["a", "b", "c"]})
+    plate = pd.DataFrame({"id": ["c", "a"], "operator": "Ann", "loss": [1.0, 2.0]})
+    opt = bo.Optimizer(bo.Pool(frame, id_column="id"), seed=0)
+    with pytest.raises(ArgumentError, match=r"got unknown 'operator' and nothing for 'dose'; .* by columns=\['id'\]"):
+        opt.tell(plate, "loss")
+    assert [(t.index, t.label, t.value) for t in opt.tell(plate, "loss", columns=["id"])] == [
+        (2, "c", 1.0),
+        (0, "a", 2.0),
+    ]
+
+
 def test_columns_of_a_frame_that_are_named_by_numbers_are_those_of_the_pool() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).random((8, 2)))
     opt = bo.Optimizer(frame, seed=0)

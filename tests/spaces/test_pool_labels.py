@@ -66,6 +66,17 @@ def test_text_that_differs_in_every_row_is_refused_with_a_hint() -> None:
     assert len(encoded(TABLE).replaced(Pool(TABLE.iloc[:3]))) == 3
 
 
+@pytest.mark.parametrize("more", [{"operator": "Ann"}, {"operator": "Ann", "dose": 0.5}, {"dose": 0.5}])
+def test_a_point_with_the_name_and_other_columns_is_refused_with_the_way_that_works(more: dict[str, Any]) -> None:
+    pool = encoded(Pool(NAMED, id_column="id"))
+    with pytest.raises(ArgumentError, match=r"of a row is enough: pass only 'id', of a data frame by columns=\['id'\]"):
+        pool.internal({"id": pool.label(3), **more})
+    with pytest.raises(ArgumentError, match="got unknown 'operator' and nothing for 'dose'"):
+        pool.internal({"id": pool.label(3), "operator": "Ann"})
+    with pytest.raises(ArgumentError, match=r"nothing for .*'steps'\.$"):
+        pool.internal({"dose": 0.5})
+
+
 @pytest.mark.parametrize(
     ("frame", "id_column", "message"),
     [
