@@ -46,6 +46,10 @@ class Trust:
         on the linear scale. `Float(1e-6, 1.0, log=True)` states it, and helps from the first trial on. There are none
         in pools, for a kernel of the user's, and with `fit=False`.
 
+        `is_low` says which end: the lower one, as for a rate, or else the upper one. `reach` is the fraction of the
+        range, next to this end, in which the scale is about linear. Beyond it the scale is logarithmic in the distance
+        from the end. The search knows the reaches 0.01 and 0.0001.
+
         Example:
             >>> import math
             >>> import bkbopt as bo

@@ -35,7 +35,9 @@ class Stretch:
 
     Attributes:
         is_low: whether it is the lower end.
-        reach: r relative to the width of the range.
+        reach: the fraction of the range, next to this end, in which the scale is about linear; beyond it the scale is
+            logarithmic in the distance from the end. It is r relative to the width of the range. With 0.0001 each
+            decade of distances beyond it has about a quarter of the scale.
     """
 
     is_low: bool
