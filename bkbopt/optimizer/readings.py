@@ -175,9 +175,9 @@ class Readings(Trust):
     def recommend(self, *, fixed: Params | None = None) -> Recommendation:
         """The best evaluated point by the posterior, among those expected to be feasible.
 
-        It is the one whose mean is the best once it is made worse by one posterior standard deviation, and without
-        noise that with the best value. With noise use this instead of `best_trial`. A warning is logged, once for
-        each point, if its value is the only one there and far better than the others lead to expect.
+        It is the point with the best pessimistic value: the mean plus one posterior standard deviation when minimising,
+        minus one when maximising; without noise it is the best value. With noise use this instead of `best_trial`. A
+        warning is logged, once for each point, if its value is the only one there and far better than others suggest.
 
         Where constraints are measured with noise, the feasible points are those whose noise-free constraints hold with
         probability 0.9, if there are any. The point belongs to the current space or pool, and `feasible=` accepts it.
