@@ -79,9 +79,7 @@ def _failed(error: object, status: int) -> int:
 def _tell(args: argparse.Namespace) -> Iterator[Row]:
     if args.past is not None:
         if args.numbers or args.params is not None or args.constraint or args.std or args.replace:
-            raise UsageError(
-                "--from: expected no other option than --value and --again, since the file has all the rest."
-            )
+            raise UsageError("--from: expected no other option than --value and --again; the file has all the rest.")
         return tell_file(args)
     if args.value:
         raise UsageError("--value: expected only with --from, whose columns it names; give values behind the id.")
