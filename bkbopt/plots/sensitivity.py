@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Share", "draw_shares", "importance", "variance_shares"]
 
-#: Deviation of a posterior mean that counts as flat, as a fraction of the range of the values.
+#: Deviation of a posterior mean that counts as flat, as a fraction of the range of the values between their deciles: a
+#: single 1e10 among numbers of order one is clipped by the model.
 FLAT = 1e-10
 #: Smallest share that rounds to a percent, in percent.
 SEEN = 0.5
@@ -79,7 +80,8 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         True
     """
     opt, n = as_optimizer(opt), check_count("n", n, 2)
-    spread = float(np.ptp(told(opt).y))
+    y = told(opt).y
+    spread = float(np.ptp(np.quantile(y, [0.1, 0.9])) or np.ptp(y))
     coordinates = coordinates_of(opt)
     A, B = coordinates.shuffled(n)
     f_A, f_B = (predicted(opt, coordinates.encoded(U))[0] for U in (A, B))

@@ -57,6 +57,16 @@ def test_a_flat_mean_has_no_important_parameter() -> None:
     assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
 
 
+def test_a_single_terrible_value_hides_no_parameter() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    for i in range(12):
+        opt.tell({"x": i / 11, "y": i % 3 / 2}, i / 8 + 1e-3 * (i % 3))
+    opt.tell({"x": 1.0, "y": 1.0}, 1e12)
+    shares = plots.variance_shares(opt, n=64)
+    assert shares["x"].total > shares["y"].total
+    assert shares["x"].total > 0.5
+
+
 def test_a_constant_added_to_the_values_changes_no_share() -> None:
     def shares(constant: float) -> list[float]:
         opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
