@@ -222,7 +222,7 @@ class EncodedPool(Arms):
             own = {name: values for name, values in undeclared(arms, columns).items() if name not in kept}
             check_names(own, len(table))
             note_many_choices(own, len(table))
-            if self.scale:
+            if self.scale and not self.has_kernel:  # logs are opened as if there were one
                 note_decades(columns, table)
         rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)

@@ -1,6 +1,7 @@
 """The warning about columns of a pool whose logarithms may be meant."""
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,3 +36,13 @@ def test_positive_numbers_over_decades_are_named(caplog: pytest.LogCaptureFixtur
 )
 def test_other_columns_are_not(column: np.ndarray, caplog: pytest.LogCaptureFixture) -> None:
     assert not warnings(caplog, other=pd.Series(column).astype("category" if column.dtype.kind == "U" else float))
+
+
+def test_a_pool_that_is_read_again_is_not_named_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = pd.DataFrame({"x": EVEN, "dose": 10.0 ** (5.0 * EVEN - 9.0)})
+    opt = bo.Optimizer(bo.Pool(frame), seed=0)
+    opt.save(tmp_path / "run.db")
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        bo.Optimizer.open(tmp_path / "run.db", pool=frame)
+    assert not caplog.records
