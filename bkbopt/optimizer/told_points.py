@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bkbopt.optimizer.trials import Entry, Trial
+from bkbopt.optimizer.trials import Entry, Outcome, Trial
 
 __all__ = ["key_of", "note_other_points", "note_told_before"]
 
@@ -39,8 +39,8 @@ def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
         return
     own, values = {trial.id for trial in points}, {trial.values for trial in points}
     earlier = (entry.trial for entry in entries if entry.trial.values in values and entry.trial.id not in own)
-    known = Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in earlier)
-    if not Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in points) - known:
+    known = Counter(key_of(trial.params, trial) for trial in earlier)
+    if not Counter(key_of(trial.params, trial) for trial in points) - known:
         logger.warning(
             "tell: all %d points equal earlier trials in parameters and values, as where a table is told again. Their "
             "values count twice, and repeats that are exactly equal say that there is no noise.",
@@ -48,7 +48,7 @@ def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
         )
 
 
-def key_of(params: Mapping[str, object], values: Sequence[float], limits: Mapping[str, float]) -> tuple[object, ...]:
-    """What equal trials have in common."""
+def key_of(params: Mapping[str, object], outcome: Trial | Outcome) -> tuple[object, ...]:
+    """What trials with equal parameters and outcomes have in common."""
     cells = sorted((name, repr(value)) for name, value in params.items())
-    return tuple(cells), tuple(values), tuple(sorted(limits.items()))
+    return tuple(cells), tuple(outcome.values or ()), tuple(sorted(outcome.constraints.items()))

@@ -13,7 +13,7 @@ from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.opening import loaded, opened, rows_of_file
+from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.adapters.shell.usage import UsageError
 from bkbopt.errors import ArgumentError, NotReadyError
@@ -57,9 +57,7 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
             raise ArgumentError(f"state: {args.state} exists already; use another name, or --force to replace it.")
         opt.save(args.state)
     arms = {} if opt.pool is None else {"arms": len(opt.pool)}
-    candidates = opt.space or opt.pool
-    assert candidates is not None
-    yield {"state": args.state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(candidates.names)}
+    yield {"state": args.state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(names_of(opt))}
 
 
 def _over_space(args: argparse.Namespace) -> "Optimizer":

@@ -8,7 +8,7 @@ from bkbopt.errors import ArgumentError, extra
 if TYPE_CHECKING:
     from bkbopt import Optimizer
 
-__all__ = ["loaded", "opened", "rows_of_file"]
+__all__ = ["loaded", "names_of", "opened", "rows_of_file"]
 
 
 def opened(args: argparse.Namespace) -> "Optimizer":
@@ -35,3 +35,10 @@ def rows_of_file(path: str | None) -> Any:
         return pandas.read_csv(path)
     except (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ArgumentError(f"--pool: {path}: expected a CSV file in UTF-8, got {error}.") from None
+
+
+def names_of(opt: "Optimizer") -> tuple[str, ...]:
+    """The names of the parameters, of a space or a pool."""
+    candidates = opt.pool if opt.space is None else opt.space
+    assert candidates is not None
+    return candidates.names

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bkbopt.adapters.shell.opening import opened
+from bkbopt.adapters.shell.opening import names_of, opened
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell
 from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
@@ -120,12 +120,11 @@ def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
 
     conversion = opt._core.conversion
     finished = (trial for trial in opt.trials if trial.state in (COMPLETE, FAIL))
-    known = Counter(key_of(trial.params, trial.values or (), trial.constraints) for trial in finished)
+    known = Counter(key_of(trial.params, trial) for trial in finished)
     points = conversion.told([params for params, _ in lines], ())
     new = list[_Line]()
     for (params, outcome), point in zip(lines, points, strict=True):
-        kept = conversion.params(point, conversion.index(point, params))
-        key = key_of(kept, outcome.values, outcome.constraints)
+        key = key_of(conversion.params(point, conversion.index(point, params)), outcome)
         known[key] -= 1
         if known[key] < 0:
             new.append((params, outcome))
@@ -157,16 +156,10 @@ def _read(path: str) -> list[tuple[int, list[str]]]:
             raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}; save it as UTF-8.") from None
 
 
-def _names(opt: "Optimizer") -> tuple[str, ...]:
-    candidates = opt.pool if opt.space is None else opt.space
-    assert candidates is not None
-    return candidates.names
-
-
 def _own_names(opt: "Optimizer") -> Iterator[str]:
     """The names of the columns that are those of the optimizer's own names, which may end with a blank."""
     row = None if opt.pool is None else opt.pool.pool.id_column
-    for prefix, own in ((PARAMS, _names(opt)), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
+    for prefix, own in ((PARAMS, names_of(opt)), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
         for name in own:
             yield from (name, f"{prefix}{name}")
 
@@ -230,7 +223,7 @@ class _Params:
     @classmethod
     def of(cls, opt: "Optimizer", table: _Table, taken: set[str]) -> "_Params":
         """The columns of the parameters, none of which is among those that are `taken` for values."""
-        names = _names(opt)
+        names = names_of(opt)
         found = {name: _column(table, name, PARAMS) for name in names}
         columns = {name: column for name, column in found.items() if column is not None and column not in taken}
         optional = [n for n, p in opt.space.items if p.when or p.n_values == 1] if opt.space is not None else []
