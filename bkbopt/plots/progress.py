@@ -17,8 +17,8 @@ __all__ = ["draw_progress"]
 
 #: Values farther from the best one than REACH times the upper quartile of these distances are beyond the axis.
 REACH = 1.5
-#: Fewer values than these are all drawn where they are: a quartile of a few says little.
-FEW = 10
+#: Of fewer values than FEW a quartile says little: only those farther than FAR times it are, as a single 1e10.
+FEW, FAR = 10, 10.0
 #: Smallest size of a triangle that can be told from a dot, in points.
 TRIANGLE = 5.0
 
@@ -28,9 +28,9 @@ def draw_progress(
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values beyond the axis are triangles that point there.
 
-    From ten values on those far from the best are beyond the axis, and those of infeasible trials that are better than
-    the best one. So are outliers, which count neither for the limits of the axes nor as best values. Failed trials have
-    no value to be drawn; the label of the axis says how many there are.
+    From ten values on those far from the best are beyond the axis, of fewer the very far ones, and those of infeasible
+    trials that are better than the best one. So are outliers, which count neither for the limits of the axes nor as
+    best values. Failed trials have no value to be drawn; the label of the axis says how many there are.
     Recommended values are drawn once the start-up design is over, and circles around `Optimizer.outliers`.
 
     Args:
@@ -87,12 +87,12 @@ def _draw_values(ax: "Axes", y: np.ndarray, limits: tuple[float, float], feasibl
 def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     """Limits of the value axis: from the best value to most of the others, with the recommended point's band.
 
-    With fewer than `FEW` values they are those of all of them.
+    With fewer than `FEW` values they are those of all that are not farther by orders of magnitude.
     """
     sign = sign_of(opt.direction)
     gain = sign * y
     best = gain.max()
-    reach = REACH * float(np.quantile(best - gain, 0.75)) if len(y) >= FEW else np.inf
+    reach = (REACH if len(y) >= FEW else FAR) * float(np.quantile(best - gain, 0.75))
     ends = [max(gain.min(), best - reach), best]
     if has_model(opt):
         choice = opt.recommend()

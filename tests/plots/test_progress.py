@@ -103,6 +103,14 @@ def test_a_few_values_are_all_drawn_where_they_are() -> None:
     assert ax.get_ylim()[1] > 0.5
 
 
+def test_a_single_terrible_one_of_a_few_values_is_beyond_the_axis() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    opt.tell([{"x0": x} for x in (0.1, 0.3, 0.5, 0.7, 0.9)], [0.26, 0.5, 0.19, 1e10, 0.3])
+    ax = progress.draw_progress(opt)
+    assert 0.5 < ax.get_ylim()[1] < 10.0
+    assert [points.tolist() for marker, points in drawn_by(ax).items() if marker == "^"] == [[[4.0, ax.get_ylim()[1]]]]
+
+
 def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": 0.1}, {"x0": 0.4}], [1.0, 1.0], constraints={"heat": [1.0, 0.0]})
