@@ -17,7 +17,16 @@ from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 
-__all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "residuals", "useful_workers"]
+__all__ = [
+    "beta",
+    "certificate",
+    "constraints",
+    "feasibility",
+    "prediction",
+    "residuals",
+    "success_probability",
+    "useful_workers",
+]
 
 
 @torch.no_grad()
@@ -71,6 +80,12 @@ def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarr
                 f"pass constraints={{{name!r}: ...}} to tell."
             )
     return np.exp(models.log_feasibility(X).numpy())
+
+
+@torch.no_grad()
+def success_probability(designer: Designer, X: Tensor) -> np.ndarray:
+    """See `Optimizer.success_probability_encoded`."""
+    return designer.trained().success(_checked(designer, X)).numpy()
 
 
 def _checked(designer: Designer, X: Any) -> Tensor:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
-from bkbopt.optimizer.frames import points_of
 from bkbopt.optimizer.locking import locked
+from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trial_tables import dataframe_of
 from bkbopt.optimizer.trials import Trial, detached
@@ -33,7 +33,7 @@ __all__ = ["Readings"]
 logger = logging.getLogger(__name__)
 
 
-class Readings(Trust):
+class Readings(Predicting, Trust):
     """What may be read of an optimizer; `Optimizer` sets the attributes.
 
     Attributes:
@@ -246,79 +246,6 @@ class Readings(Trust):
             [0.1, 0.5, 0.9]
         """
         return labelled_recommendations.front(self._core, {} if fixed is None else fixed)
-
-    @locked
-    def predict(self, params: Iterable[Params] | Params, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
-
-        With several objectives each is `(n, k)`. With `fit=True` the model is fitted to winsorised values, so that the
-        mean is too good far from the optimum. If the noise grows with the distance from the best value, as for many
-        losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
-        correct to first order.
-
-        The model leaves out a column that has the same value in all rows of a pool and in all trials. Predictions at
-        another value of this column are the same, and their standard deviations are not larger.
-
-        Args:
-            params: a point or several, or a data frame with a column for each parameter.
-            averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
-                used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
-                drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
-                covered 58 and 88 % of fresh points, and 66 and 93 % with averaging; on Branin 47 and 74 %, and 52 and
-                79 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: parameters outside of the space.
-        """
-        return self.predict_encoded(self.encode(params), averaged=averaged)
-
-    @locked
-    def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """As `predict`, of encoded points `X (n, d)`; see `encode`. Codes of choices that are none are refused."""
-        return predictions.prediction(self._core.followed("predict"), X[:], averaged)  # rows of a product are made here
-
-    @locked
-    def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Posterior means and standard deviations of the constraints' noise-free values, each `(n,)`, by name.
-
-        In the user's units, of the constraints with values.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: parameters outside of the space.
-        """
-        return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params)[:])
-
-    @locked
-    def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
-        """Posterior probability that the noise-free values of all constraints are at most zero at a point, `(n,)`.
-
-        A measurement there, with its noise, may come out otherwise. The constraints are independent in the model.
-        `feasible=` and failures are not included.
-
-        Raises:
-            NotReadyError: there is no value yet of the objective, or of some constraint.
-            ArgumentError: parameters outside of the space.
-        """
-        return self.feasibility_encoded(self.encode(params))
-
-    @locked
-    def feasibility_encoded(self, X: Tensor) -> np.ndarray:
-        """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
-        return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
-
-    @locked
-    def encode(self, params: Iterable[Params] | Params) -> Tensor:
-        """A point or several, or a data frame, as encoded points `X (n, d)`, the inputs of the surrogates."""
-        points = points_of(params, self._core.conversion.without_gaps)
-        return self._core.update().history.encode(self._core.conversion.points(points))
-
-    @locked
-    def recode(self, U: Tensor) -> Tensor:
-        """Encoded points `X (n, d)` of points in the encoding of `space`: another one if the space has changed."""
-        history, space = self._core.update().history, self.space
-        return U if space is None else history.encoding.recoded(space, U)
 
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:

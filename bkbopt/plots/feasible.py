@@ -1,6 +1,7 @@
-"""Feasibility on pictures of the posterior: infeasible trials, and where the constraints probably do not hold."""
+"""Feasibility on pictures of the posterior: where constraints probably do not hold, or trials probably fail."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,45 +14,66 @@ from bkbopt.plots.style import GREY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["INFEASIBLE", "draw_area", "draw_range", "probabilities"]
+__all__ = ["FAILING", "INFEASIBLE", "Odds", "draw_area", "draw_range", "odds"]
 
-#: Label of areas where the constraints hold with a probability below one half.
-INFEASIBLE = "probably infeasible"
+#: Label of areas where the constraints hold with a probability below one half, and of those where trials succeed with
+#: such a probability. Where there are both, it is the probability of a feasible value.
+INFEASIBLE, FAILING = "probably infeasible", "probably fails"
 #: The hatching of such areas.
 LOOK: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "hatch": "\\\\\\", "linewidth": 0.0}
 
 
-def probabilities(opt: Optimizer, X: Tensor) -> np.ndarray | None:
-    """Posterior probability that all constraints hold at encoded points `X (n, d)`, (n,).
+@dataclass(frozen=True)
+class Odds:
+    """The probability of a feasible value at points.
 
-    None without constraints, and while one of them has no value.
+    Attributes:
+        probability: (n,), in [0, 1].
+        label: what an area is called where it is below one half.
     """
+
+    probability: np.ndarray
+    label: str
+
+    @property
+    def low(self) -> np.ndarray:
+        """Whether the probability is below one half, (n,)."""
+        return self.probability < 0.5
+
+
+def odds(opt: Optimizer, X: Tensor) -> Odds:
+    """Posterior probability that a trial at encoded points `X (n, d)` has a value, and that all constraints hold.
+
+    Constraints are left out while one of them has no value.
+    """
+    success = opt.success_probability_encoded(X)
     known = {name for trial in opt.trials for name in trial.constraints}
     if not opt.constraints or not known.issuperset(opt.constraints):
-        return None
-    return opt.feasibility_encoded(X)
+        return Odds(success, FAILING)
+    is_certain = bool((success == 1.0).all())
+    return Odds(success * opt.feasibility_encoded(X), INFEASIBLE if is_certain else f"{INFEASIBLE}, or fails")
 
 
-def draw_range(ax: "Axes", dimension: Dimension, probability: np.ndarray | None) -> None:
-    """Hatch the values of `dimension` where the constraints hold with `probability (n,)` < 1/2; nothing if None."""
-    if probability is None or not (probability < 0.5).any():
+def draw_range(ax: "Axes", dimension: Dimension, found: Odds) -> None:
+    """Hatch the values of `dimension` where a feasible value is improbable."""
+    if not found.low.any():
         return
     edges = dimension.edges()
     low, high = dimension.limits()
-    for start, stop in _runs(probability < 0.5):
+    for start, stop in _runs(found.low):
         span = np.clip([edges[start], edges[stop]], low, high)
         ax.axvspan(*span, alpha=0.5, zorder=0, **LOOK)
-    _draw_key(ax)
+    _draw_key(ax, found.label)
 
 
-def draw_area(ax: "Axes", across: Dimension, up: Dimension, probability: np.ndarray | None, active: np.ndarray) -> None:
-    """Hatch where the constraints hold with a `probability` < 1/2, among `active` cells; nothing if None.
+def draw_area(ax: "Axes", across: Dimension, up: Dimension, found: Odds, active: np.ndarray) -> None:
+    """Hatch where a feasible value is improbable, among `active` cells.
 
-    Both arrays are `(n_up * n_across,)`, those of `across` change fastest.
+    Arrays are `(n_up * n_across,)`, those of `across` change fastest.
     """
-    if probability is None or not (probability[active] < 0.5).any():
+    if not found.low[active].any():
         return
-    surface = np.where(active, probability, 1.0).reshape(len(up.values), len(across.values))
+    surface = np.where(active, found.probability, 1.0).reshape(len(up.values), len(across.values))
     if across.is_continuum and up.is_continuum:
         places = across.place(across.values), up.place(up.values)
         ax.contourf(*places, surface, levels=[-1.0, 0.5], colors="none", hatches=[LOOK["hatch"]])
@@ -61,7 +83,7 @@ def draw_area(ax: "Axes", across: Dimension, up: Dimension, probability: np.ndar
         for i, column in enumerate(surface.T):
             for start, stop in _runs(column < 0.5):
                 ax.fill_between(x[i : i + 2], y[start], y[stop], **{**LOOK, "edgecolor": "black"})
-    _draw_key(ax)
+    _draw_key(ax, found.label)
 
 
 def _runs(inside: np.ndarray) -> Sequence[tuple[int, int]]:
@@ -70,5 +92,5 @@ def _runs(inside: np.ndarray) -> Sequence[tuple[int, int]]:
     return [(int(start), int(stop)) for start, stop in steps.reshape(-1, 2)]
 
 
-def _draw_key(ax: "Axes") -> None:
-    ax.fill_between([], [], label=INFEASIBLE, **LOOK)
+def _draw_key(ax: "Axes", label: str) -> None:
+    ax.fill_between([], [], label=label, **LOOK)

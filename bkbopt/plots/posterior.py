@@ -16,7 +16,7 @@ from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
-from bkbopt.plots.feasible import draw_area, draw_range, probabilities
+from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
@@ -56,8 +56,9 @@ def posterior_slice(
     noise; those off the slice beyond three times the range of band and values on it are triangles at the edge, as are
     outliers. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
     which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
-    the background is hatched where the constraints hold with a probability below one half. Failed trials that are not
-    far from the slice are thin crosses at the upper edge; of a contour, where they are.
+    the background is hatched where the probability that a trial does not fail and satisfies the constraints is below
+    one half. Failed trials that are not far from the slice are thin crosses at the upper edge; of a contour, where they
+    are.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -101,7 +102,7 @@ def posterior_slice(
         ax.errorbar(place, mean, width * std, fmt="_", markersize=16, color=BLUE, capsize=5, linewidth=2, label=band)
     seen = _seen(opt, data, data.trials, data.X, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
-    draw_range(ax, dimension, probabilities(opt, X))
+    draw_range(ax, dimension, odds(opt, X))
     heights, beyond = _heights(data.y[seen.rows], seen.near, left_out(opt, data)[seen.rows], mean, width * std)
     _draw_trials(ax, data, seen, heights, s=size, colour=ink(), linewidth=0.0, beyond=beyond)
     if (level := clipped_at(opt, heights)) is not None:
@@ -173,7 +174,7 @@ def posterior_contour(
     bar = colour_grid(ax, across, up, surface, label)
     if what == "mean":
         mark_level(ax, bar, opt, data)
-    draw_area(ax, across, up, probabilities(opt, X), active)
+    draw_area(ax, across, up, odds(opt, X), active)
     seen = _seen(opt, data, data.trials, data.X, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
     _draw_trials(ax, data, seen, seen.places[1], s=20.0, colour="white", linewidth=0.8)

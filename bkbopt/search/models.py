@@ -227,6 +227,19 @@ class Models:
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found
 
+    def success(self, X: Tensor) -> Tensor:
+        """Probability that a trial at the points `X (n, d)` does not fail, (n,), in [0, 1].
+
+        The mean of the labels 1 (failed) and -1, p and 1 - p of them, is 2 p - 1: a regression of the labels estimates
+        p. Where failures are independent of the point it is their share, and without failures 0.
+        """
+        if self.failing is None or not self.failing.ready:
+            return torch.ones(len(X), dtype=torch.float64)
+        if self._fails_at_random:
+            labels = self.history.failing().y
+            return torch.full((len(X),), float((labels < 0.0).double().mean()), dtype=torch.float64)
+        return (0.5 * (1.0 - self.failing.predict(X)[0])).clamp(0.0, 1.0)
+
     @property
     def _failing_limits(self) -> bool:
         """Whether the model of failing is one of the constraints."""

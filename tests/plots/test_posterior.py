@@ -17,7 +17,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from bkbopt import plots
-from bkbopt.plots.feasible import INFEASIBLE
+from bkbopt.plots.feasible import FAILING, INFEASIBLE
 
 
 def test_a_slice_is_what_predict_says_with_the_data_on_it(
@@ -348,3 +348,34 @@ def test_failed_trials_of_an_earlier_space_are_not_drawn(failing: bo.Optimizer) 
     assert crosses(plots.posterior_slice(failing, "x")) == [[0.75, 0.97]]
     failing.set_space({"x": (0.0, 0.7), "y": (0.0, 1.0)})
     assert "failed" not in labelled(plots.posterior_slice(failing, "x"))
+
+
+def with_an_edge(*, constrained: bool) -> bo.Optimizer:
+    """Trials fail right of x = 0.6; a constraint, if there is one, holds below y = 0.5."""
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, constraints=["c"] if constrained else [], seed=0)
+    for i in range(7):
+        for j in range(7):
+            opt.enqueue({"x": i / 6, "y": j / 6})
+            limits = {"c": j / 6 - 0.5} if constrained else None
+            opt.fail(opt.ask()) if i > 3 else opt.tell(opt.ask(), i + j, constraints=limits)
+    return opt
+
+
+def test_a_slice_hatches_where_trials_probably_fail() -> None:
+    opt = with_an_edge(constrained=False)
+    ax = plots.posterior_slice(opt, "x")
+    (span,) = ax.patches
+    low, high = span.get_extents().transformed(ax.transData.inverted()).intervalx
+    x = np.linspace(0.0, 1.0, 200)
+    failing = x[opt.success_probability([{**opt.recommend().params, "x": float(v)} for v in x]) < 0.5]
+    # As for constraints above.
+    assert low == pytest.approx(failing[0], abs=0.003)
+    assert high == pytest.approx(failing[-1], abs=0.003)
+    assert 0.5 < low < 4 / 6  # between the last column that succeeds and the first that fails
+    assert FAILING in labelled(ax)
+
+
+def test_with_constraints_and_failures_the_key_names_both() -> None:
+    opt = with_an_edge(constrained=True)
+    (key,) = [label for label in labelled(plots.posterior_contour(opt, "x", "y", n=20)) if "probably" in label]
+    assert key == "probably infeasible, or fails"
