@@ -49,6 +49,20 @@ MODELS = (
         QUANTITY,
     ),
     Fault(
+        "the probability of success is that of failing",
+        "search/models.py",
+        "(0.5 * (1.0 - self.failing.predict(X)[0]))",
+        "(0.5 * (1.0 + self.failing.predict(X)[0]))",
+        ("optimizer/test_success_probability.py",),
+    ),
+    Fault(
+        "failures at random have the probability of a place",
+        "search/models.py",
+        "if self._fails_at_random:\n            labels",
+        "if False:\n            labels",
+        ("optimizer/test_success_probability.py",),
+    ),
+    Fault(
         "constraints hold above zero",
         "search/models.py",
         "Fitter(self._limits, -1.0,",

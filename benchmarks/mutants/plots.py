@@ -22,8 +22,15 @@ PLOTS = (
     Fault(
         "what is probably feasible is hatched",
         "plots/feasible.py",
-        "_runs(probability < 0.5)",
-        "_runs(probability >= 0.5)",
+        "_runs(found.low)",
+        "_runs(~found.low)",
+        ("plots/test_posterior.py",),
+    ),
+    Fault(
+        "where trials fail is not hatched",
+        "plots/feasible.py",
+        "return Odds(success, FAILING)",
+        "return Odds(np.ones_like(success), FAILING)",
         ("plots/test_posterior.py",),
     ),
     Fault(
