@@ -66,8 +66,8 @@ def minimize(
             points of those that did not raise it are queued, and the search does not learn that they failed.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error, with the best value of all trials.
-        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
-            computed every ten trials.
+        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y, and
+            the recommended point is expected to be feasible. It is computed every ten trials.
         pass_trial: whether `f` is called as `f(trial)`, with the `Trial` of the ask in place of its parameters: it has
             `params`, `id`, the `index` of the pool's row, and the row's `label` if the pool has an `id_column`.
         options: arguments of `Optimizer`.
@@ -194,11 +194,6 @@ class _Stop:
                 "stop_at_regret: expected a single objective, since the certificate is that of the recommended point, "
                 f"got {len(optimizer.directions)}; use n_trials, timeout or a callback."
             )
-        if regret is not None and optimizer.constraints:
-            raise ArgumentError(
-                "stop_at_regret: expected no constraints, since the certificate ignores them, "
-                f"got {list(optimizer.constraints)}; use n_trials, timeout or a callback."
-            )
         self.optimizer, self.n_trials, self.regret, self.callbacks = optimizer, n_trials, regret, callbacks
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.started = self.ended = 0
@@ -269,7 +264,9 @@ class _Stop:
         if self.regret is not None and self.ended % CERTIFY_EVERY == 0:
             n_values = self.optimizer.n_complete - len(self.optimizer.penalties)
             if n_values > self.optimizer.n_startup_trials:
-                self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
+                found = self.optimizer.regret_certificate()
+                is_feasible = not self.optimizer.constraints or (found.feasibility or 0.0) >= 0.5
+                self.asked_to |= found.bound <= self.regret and is_feasible
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ from torch import Tensor
 from bkbopt._support.arrays import as_points
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
-from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
+from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, feasibilities, finished_only, recommended
 from bkbopt.optimizer.trials import Trial
-from bkbopt.search.certificate import band_gap, gap_quantile, gaps
+from bkbopt.search.certificate import regret_bound
 from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
 from bkbopt.search.trials.reports import RegretCertificate, Residual
@@ -119,11 +119,12 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
         whole = assumed(designer.problem, designer.history.encoding, point)
-        return RegretCertificate(confidence_gap, params_of(whole, index), index, None, confidence_gap, width)
+        (feasible,) = feasibilities(designer, x[None])
+        return RegretCertificate(confidence_gap, params_of(whole, index), index, None, confidence_gap, width, feasible)
     x, point, index = recommended(designer, posteriors, belongs)
-    gap = gap_quantile(gaps(designer, objective, posteriors, x, confidence), confidence)
-    bound = max(gap, band_gap(designer, objective, posteriors, x, confidence))
-    return RegretCertificate(bound, params_of(point, index), index, confidence, confidence_gap, width)
+    (feasible,) = feasibilities(designer, x[None])
+    bound = regret_bound(designer, posteriors, x, confidence)
+    return RegretCertificate(bound, params_of(point, index), index, confidence, confidence_gap, width, feasible)
 
 
 def _is_guaranteed(confidence: Confidence) -> bool:

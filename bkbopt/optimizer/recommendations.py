@@ -27,6 +27,7 @@ __all__ = [
     "Belongs",
     "ParamsOf",
     "evaluated_at",
+    "feasibilities",
     "finished_only",
     "recommendation",
     "recommended",
@@ -77,7 +78,7 @@ def recommendation(
         x, point, index = recommended(designer, posteriors, belongs)
         note_lone_value(designer, objective, x)
     mean, std = objective.predict(x[None])
-    (feasible,) = _feasibilities(designer, x[None])
+    (feasible,) = feasibilities(designer, x[None])
     return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)
 
 
@@ -110,11 +111,11 @@ def _with_means(
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
     return [
         FrontPoint(params_of(point, index), index, tuple(mean), tuple(std), feasibility=feasible)
-        for (_, point, index), mean, std, feasible in zip(found, means, stds, _feasibilities(designer, X), strict=True)
+        for (_, point, index), mean, std, feasible in zip(found, means, stds, feasibilities(designer, X), strict=True)
     ]
 
 
-def _feasibilities(designer: Designer, X: Tensor) -> list[float | None]:
+def feasibilities(designer: Designer, X: Tensor) -> list[float | None]:
     """The probabilities that the constraints hold at the points `X (n, d)`; None without constraints."""
     models = designer.trained()
     return models.log_feasibility(X).exp().tolist() if models.constraints else [None] * len(X)

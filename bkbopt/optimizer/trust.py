@@ -150,9 +150,14 @@ class Trust:
         Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 28 % of 60
         (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
         With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
-        minus the largest LCB of an evaluated point, for which the theorem's guarantee holds, at all times. Constraints
-        are ignored: the maximum is over infeasible points, too. If the optimum is in a narrow well without an
-        observation, the model gives the well no probability, and the bound does not hold.
+        minus the largest LCB of an evaluated point, for which the theorem's guarantee holds, at all times, with the
+        maximum over infeasible points, too. If the optimum is in a narrow well without an observation, the model gives
+        the well no probability, and the bound does not hold.
+
+        With outcome constraints the maximum is over the points that are feasible, in each draw of objective and
+        constraints. The bound is for the case that the recommended point is feasible, as it is with the probability
+        `feasibility`; if that is below one half, constraints are ignored. Where trials fail in a region, the maximum is
+        over the points at which they do not. The confidence gap ignores both.
 
         Args:
             confidence: probability with which the bound is to hold.

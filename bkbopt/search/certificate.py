@@ -17,26 +17,33 @@ minima are narrow wells, in 17 of 60.
 
 Over a pool the maximum of a draw is taken over the 1,000 arms with the largest upper bounds. In a box it is taken over
 1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one.
+
+With constraints, and where trials fail in a region, a draw is one of all these quantities, which are independent, and
+the maximum is over the points that are feasible in it. The bound is that of a point which is feasible: draws in which
+an outcome constraint does not hold at x are left out. If x is not expected to be feasible, constraints are ignored.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_work
+from bkbopt.posterior.model import Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
-from bkbopt.search.models import Posteriors
+from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.search.regions import regions_of
 from bkbopt.spaces.rows import RowSource
 
-__all__ = ["band_gap", "gap_quantile", "gaps"]
+__all__ = ["gap_quantile", "regret_bound"]
 
 #: Total number of draws (ten are beyond the quantile of a bound at 0.95), total number of Fourier frequencies, which is
 #: divided among the posteriors, and largest number of frequencies of one posterior.
@@ -50,6 +57,8 @@ ITERATIONS = 10
 #: Fraction of the draws that are maximised by ascent, those with the largest gaps: CLIMBING * (1 - confidence), at
 #: least LEAST_CLIMBING.
 CLIMBING, LEAST_CLIMBING = 4.0, 0.2
+#: Weight of a violation, in standard deviations, in the ascent of a draw, units of the objective's.
+PENALTY = 10.0
 #: Distinguishes these random numbers from others with the same seed.
 STREAM = 4_001
 
@@ -61,44 +70,138 @@ def gap_quantile(gap: Tensor, confidence: float) -> float:
 
 
 @torch.no_grad()
-def band_gap(designer: Designer, objective: Quantity, posteriors: Posteriors, x: Tensor, confidence: float) -> float:
-    """Largest upper bound minus the lower bound at `x (d,)`, user's units, of a pointwise band with this confidence."""
-    beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
-    mean, variance = posteriors.models[0](x[None])
-    lower = float(mean[0] - beta * variance[0].sqrt())
-    return objective.scaler.rise(lower, max(designer.upper_bound(replace(posteriors, betas=(beta,))) - lower, 0.0))
-
-
-@torch.no_grad()
-def gaps(designer: Designer, objective: Quantity, posteriors: Posteriors, x: Tensor, confidence: float) -> Tensor:
-    """Draws `(s,)` of max f - f(x), user's units, at the encoded point `x (d,)`.
+def regret_bound(designer: Designer, posteriors: Posteriors, x: Tensor, confidence: float) -> float:
+    """Upper bound of the regret at the encoded point `x (d,)`, user's units.
 
     Args:
-        designer: the designer, with its candidates and seed.
-        objective: the objective whose posterior is drawn.
-        posteriors: its posterior without pending points, by which candidates are chosen.
+        designer: the designer, with its models, candidates and seed.
+        posteriors: the posteriors without pending points, by which candidates are chosen.
         x: the point.
-        confidence: confidence of the certificate; draws far below its quantile are not maximised by ascent.
+        confidence: probability with which the bound is to hold.
     """
+    models = designer.trained()
+    if float(models.log_feasibility(x[None])) < math.log(0.5):
+        posteriors = replace(posteriors, constraints=())
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
         boxes, X, box = _candidates(designer, posteriors, rng)
+        band = _band_gap(designer, posteriors, x, X, confidence)
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
-        models, means = zip(*objective.ensemble(), strict=True)
+        draws = _Draws.of(models, X, rng, is_limited=bool(posteriors.constraints))
+        return max(gap_quantile(_gaps(draws, boxes, X, box, confidence), confidence), band)
+
+
+def _band_gap(designer: Designer, posteriors: Posteriors, x: Tensor, X: Tensor, confidence: float) -> float:
+    """Largest upper bound minus the lower bound at `x (d,)`, user's units, of a pointwise band with this confidence.
+
+    With constraints the largest upper bound is that of the candidates `X (n, d)` which may be feasible.
+    """
+    beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
+    mean, variance = posteriors.models[0](x[None])
+    lower = float(mean[0] - beta * variance[0].sqrt())
+    if posteriors.constraints:
+        upper = float(_upper_bounds(posteriors, X, beta).max())
+    else:
+        upper = designer.upper_bound(replace(posteriors, betas=(beta,)))
+    return designer.trained().objectives[0].scaler.rise(lower, max(upper - lower, 0.0))
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """Joint draws of a quantity, as many from each posterior of its ensemble.
+
+    Attributes:
+        parts: the draws of each posterior.
+        means: the constant mean of each draw, (s,).
+        zero: for a constraint the limit above which it holds, standardised.
+    """
+
+    parts: Sequence[Paths]
+    means: Tensor
+    zero: float
+
+    @classmethod
+    def of(cls, quantity: Quantity, X: Tensor, rng: np.random.Generator) -> Self:
+        """Draws that will be evaluated at the points `X (n, d)`, among others."""
+        models, means = zip(*quantity.ensemble(), strict=True)
         each = math.ceil(N_DRAWS / len(models))
         frequencies = min(N_FREQUENCIES // len(models), MOST_FREQUENCIES)
-        drawn = [draw_paths(model, X, rng, each, frequencies) for model in models]
-        values = torch.cat([path(X) for path in drawn], 1)
-        best = values.max(0)
-        gap = best.values - values[0]
-        share = min(max(CLIMBING * (1.0 - confidence), LEAST_CLIMBING), 1.0)
-        high = gap >= gap.quantile(1.0 - share)
-        for number, candidates in enumerate(boxes):
-            rows = torch.nonzero(high & (box[best.indices] == number))[:, 0]
-            if candidates is not None and len(rows):
-                top = _climbed(candidates, drawn, each, X[best.indices[rows]], rows)
-                gap[rows] = torch.maximum(gap[rows], top - values[0, rows])
-        return objective.scaler.rises(values[0] + values.new_tensor(means).repeat_interleave(each), gap)
+        parts = [draw_paths(model, X, rng, each, frequencies) for model in models]
+        return cls(parts, X.new_tensor(means).repeat_interleave(each), quantity.zero)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Values `(n, s)` of all draws at the points `X (n, d)`."""
+        return torch.cat([path(X) for path in self.parts], 1) + self.means
+
+    def each(self, X: Tensor, draws: Tensor) -> Tensor:
+        """Values `(n,)` of draw `draws[i]` at point `X[i]`, for `X (n, d)`; differentiable in `X`."""
+        each = len(self.means) // len(self.parts)
+        by_part = [torch.nonzero(draws // each == j)[:, 0] for j in range(len(self.parts))]
+        found = [
+            part.each(X[rows], draws[rows] % each) for part, rows in zip(self.parts, by_part, strict=True) if len(rows)
+        ]
+        return torch.cat(found)[torch.argsort(torch.cat(by_part))] + self.means[draws]
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Joint draws of the objective and of the constraints.
+
+    Attributes:
+        scaler: the scaling of the objective's values.
+        objective: draws of the objective.
+        measured: draws of the outcome constraints.
+        failing: draws of the constraint that a trial does not fail; none or one.
+    """
+
+    scaler: Scaler
+    objective: _Paths
+    measured: Sequence[_Paths] = ()
+    failing: Sequence[_Paths] = ()
+
+    @classmethod
+    def of(cls, models: Models, X: Tensor, rng: np.random.Generator, *, is_limited: bool) -> Self:
+        """Draws that will be evaluated at the points `X (n, d)`, among others; of no constraint unless `is_limited`."""
+        first = models.objectives[0]
+        objective = _Paths.of(first, X, rng)
+        limits = models.limits if is_limited else []
+        measured = [_Paths.of(limit, X, rng) for limit in limits if limit is not models.failing]
+        failing = [_Paths.of(limit, X, rng) for limit in limits if limit is models.failing]
+        return cls(first.scaler, objective, measured, failing)
+
+    @property
+    def limits(self) -> list[_Paths]:
+        """All constraints."""
+        return [*self.measured, *self.failing]
+
+    def penalised(self, X: Tensor, draws: Tensor) -> Tensor:
+        """Values `(n,)` of draw `draws[i]` at `X[i]`, less `PENALTY` times the violations; differentiable in `X`."""
+        values = self.objective.each(X, draws)
+        for limit in self.limits:
+            values = values - PENALTY * (limit.zero - limit.each(X, draws)).clamp_min(0.0)
+        return values
+
+
+def _gaps(draws: _Draws, boxes: Sequence[BoxCandidates | None], X: Tensor, box: Tensor, confidence: float) -> Tensor:
+    """The gaps (s,), user's units, of the draws in which the first of the points `X (n, d)` is feasible."""
+    values = draws.objective(X)
+    holds = torch.ones_like(values, dtype=torch.bool)
+    for limit in draws.measured:
+        holds &= limit(X) >= limit.zero
+    columns = torch.nonzero(holds[0])[:, 0]
+    for limit in draws.failing:  # at the first point a trial did not fail
+        holds[1:] &= limit(X[1:]) >= limit.zero
+    values, holds = values[:, columns], holds[:, columns]
+    best = torch.where(holds, values, -torch.inf).max(0)
+    gap = best.values - values[0]
+    share = min(max(CLIMBING * (1.0 - confidence), LEAST_CLIMBING), 1.0)
+    high = gap >= gap.quantile(1.0 - share)
+    for number, candidates in enumerate(boxes):
+        rows = torch.nonzero(high & (box[best.indices] == number))[:, 0]
+        if candidates is not None and len(rows):
+            top = _climbed(candidates, draws, X[best.indices[rows]], columns[rows])
+            gap[rows] = torch.maximum(gap[rows], top - values[0, rows])
+    return draws.scaler.rises(values[0], gap)
 
 
 def _candidates(
@@ -131,24 +234,37 @@ def _best(X: RowSource, posteriors: Posteriors) -> tuple[Tensor, Tensor]:
     """The points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
     if len(X) <= N_CANDIDATES:
         return X[:], torch.arange(len(X))
-    predict = posteriors.models[0].collapse()
-    blocks = (predict(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK))
-    bounds = torch.cat([mean + WIDTH * variance.sqrt() for mean, variance in blocks])
-    rows = bounds.topk(N_CANDIDATES).indices
+    rows = _upper_bounds(posteriors, X, WIDTH).topk(N_CANDIDATES).indices
     return X[rows], rows
 
 
-def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Tensor, columns: Tensor) -> Tensor:
+def _upper_bounds(posteriors: Posteriors, X: RowSource, width: float) -> Tensor:
+    """Upper bounds (n,) of the objective, `width` sd above its mean, at the points `X (n, d)`.
+
+    They are -inf where a constraint does not hold that many standard deviations above its mean, either.
+    """
+    objective = posteriors.models[0].collapse()
+    limits = [(limit.model.collapse(), limit.bound) for limit in posteriors.constraints]
+
+    def upper(predict: Predictor, B: Tensor) -> Tensor:
+        mean, variance = predict(B)
+        return mean + width * variance.sqrt()
+
+    found = []
+    for i in range(0, len(X), BLOCK):
+        B = X[i : i + BLOCK]
+        bounds = upper(objective, B)
+        for predict, zero in limits:
+            bounds = torch.where(upper(predict, B) >= zero, bounds, -torch.inf)
+        found.append(bounds)
+    return torch.cat(found)
+
+
+def _climbed(candidates: BoxCandidates, draws: _Draws, X: Tensor, columns: Tensor) -> Tensor:
     """Values (k,) that the draws `columns (k,)` reach by gradient ascent from their starts `X (k, d)`."""
 
     def score(U: Tensor) -> Tensor:
-        points, draws = candidates.embedding(U), columns.repeat(len(U) // len(columns))
-        by_model = [torch.nonzero(draws // each == j)[:, 0] for j in range(len(drawn))]
-        order = torch.cat(by_model)
-        parts = [
-            path.each(points[rows], draws[rows] % each) for path, rows in zip(drawn, by_model, strict=True) if len(rows)
-        ]
-        return torch.cat(parts)[torch.argsort(order)]
+        return draws.penalised(candidates.embedding(U), columns.repeat(len(U) // len(columns)))
 
     with small_work():
         return score(candidates.maximizer.climbed(candidates.embedding.project(X), score, ITERATIONS))

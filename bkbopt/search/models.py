@@ -112,7 +112,7 @@ class Models:
     @property
     def is_plain(self) -> bool:
         """Whether there is a single objective and no constraint."""
-        return len(self.objectives) == 1 and not self._limits_in_use
+        return len(self.objectives) == 1 and not self.limits
 
     @property
     def is_flat(self) -> bool:
@@ -130,10 +130,10 @@ class Models:
         return [quantity for quantity in self.constraints.values() if quantity.ready]
 
     @property
-    def _limits_in_use(self) -> list[Quantity]:
+    def limits(self) -> list[Quantity]:
         """The constraints that have a model, failing among them."""
-        limits = self._measured_limits
-        return [*limits, self.failing] if self.failing is not None and self._failing_limits else limits
+        measured = self._measured_limits
+        return [*measured, self.failing] if self.failing is not None and self._failing_limits else measured
 
     def posteriors(
         self,
@@ -169,7 +169,7 @@ class Models:
             betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
             constraints=tuple(
                 Constraint(quantity.model(counted, numbers, beyond_budget=beyond), quantity.zero)
-                for quantity in self._limits_in_use
+                for quantity in self.limits
             ),
             pending=pending,
             known=known,

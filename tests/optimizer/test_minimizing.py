@@ -367,9 +367,16 @@ def test_two_values_of_two_objectives_are_no_constraints() -> None:
     assert opt.n_complete == 2
 
 
-def test_no_certificate_ends_a_run_under_constraints() -> None:
-    with pytest.raises(ArgumentError, match="stop_at_regret: expected no constraints"):
-        bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, constraints=["g"], stop_at_regret=0.1)
+@pytest.mark.parametrize("limit", [0.3, -1.0, None], ids=["feasible below", "feasible nowhere", "never told"])
+def test_a_certificate_ends_a_run_under_constraints_if_a_feasible_point_is_recommended(limit: float | None) -> None:
+    def f(params: Any) -> Any:
+        x = params["x"]
+        return (-x, {"g": x - limit}) if limit is not None else -x
+
+    opt = bo.minimize(f, {"x": (0.0, 1.0)}, 31, constraints=["g"], stop_at_regret=0.1, **OPTIONS)
+    assert (len(opt.trials) < 31) == (limit == 0.3)
+    if limit == 0.3:
+        assert opt.recommend().params["x"] == pytest.approx(0.3, abs=0.1)
 
 
 @pytest.mark.parametrize(

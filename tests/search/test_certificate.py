@@ -1,5 +1,6 @@
 """The regret certificate: gaps of joint draws, over pools, boxes and mixed spaces, and how often their bound holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,73 @@ def test_the_bound_of_a_known_function_is_that_of_the_posterior_s_draws(fit: boo
     exact = objective.scaler.rise(0.0, float(gap.quantile(0.975)))  # nothing is warped
     # A quantile of 400 draws.
     assert bound == pytest.approx(exact, rel=0.3)
+
+
+def limited(where: Any, n: int, at: float = 0.5) -> bo.Optimizer:
+    """The bowl, whose optimum is beyond a constraint unless `at` is 0.9 or more."""
+    opt, rng = bo.Optimizer(where, constraints=["c"], seed=0), np.random.default_rng(0)
+    for _ in range(n):
+        trial = opt.ask()
+        y, c = (0.05 * rng.standard_normal(), trial.params["x0"] + trial.params["x1"] - at)
+        opt.tell(trial, bowl(trial.params) + y, constraints={"c": c + 0.2 * y})
+    return opt
+
+
+def test_under_a_constraint_the_maximum_is_over_the_feasible_arms_of_each_draw() -> None:
+    """Against the exact joint distributions of all arms, as above."""
+    opt = limited(ARMS[:300], 25)
+    models, pool = opt._core.update().models, opt.pool
+    assert pool is not None
+    found = opt.regret_certificate()
+
+    def drawn(quantity: Any, first: int) -> torch.Tensor:
+        posteriors = [(model.posterior(pool.X[:]), mean) for model, mean in quantity.ensemble()]
+        n = 4000 // len(posteriors)
+        return torch.cat([p.sample(n, seed=first + i) + mean for i, (p, mean) in enumerate(posteriors)])
+
+    (limit,), (objective,) = models.constraints.values(), models.objectives
+    f, holds = drawn(objective, 0), drawn(limit, 1000) >= limit.zero
+    row = opt.recommend().index
+    gap = (torch.where(holds, f, -torch.inf).max(1).values - f[:, row])[holds[:, row]]
+    exact = objective.scaler.rise(0.0, float(gap.quantile(0.975)))
+    assert found.feasibility == opt.recommend().feasibility
+    # A quantile of 400 draws.
+    assert found.bound == pytest.approx(exact, rel=0.3)
+    free = (f.max(1).values - f[:, row]).quantile(0.975)
+    assert found.bound < 0.7 * objective.scaler.rise(0.0, float(free))
+
+
+def test_draws_climb_along_a_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
+    opt = limited(BOX, 25)
+    bound = opt.regret_certificate().bound
+    monkeypatch.setattr(certificate, "PENALTY", 0.0)
+    assert opt.regret_certificate().bound > 1.3 * bound  # the draws climb to the optimum beyond it
+    monkeypatch.setattr(certificate, "ITERATIONS", 0)
+    assert opt.regret_certificate().bound <= bound
+
+
+def test_where_no_point_is_expected_to_be_feasible_constraints_are_ignored() -> None:
+    opt = limited(BOX, 14, at=-1.0)
+    found = opt.regret_certificate()
+    assert found.feasibility is not None
+    assert found.feasibility < 0.5
+    # The point with the smallest violation is not the minimum of the bowl.
+    assert found.bound > bowl(found.params)
+
+
+def test_the_maximum_is_over_points_at_which_trials_do_not_fail() -> None:
+    opt = bo.Optimizer(BOX, seed=0, deterministic=True)
+    for i in range(8):
+        for j in range(8):
+            trial = opt.enqueue({"x0": i / 7, "x1": j / 7})
+            opt.ask()
+            opt.fail(trial) if i > 3 else opt.tell(trial, -i / 7)
+    models = opt._core.update().models
+    posteriors = models.posteriors(torch.zeros(0, 2), None)
+    x = opt.encode(opt.recommend().params)[0]
+    bound = certificate.regret_bound(opt._core.designer, posteriors, x, 0.95)
+    free = certificate.regret_bound(opt._core.designer, replace(posteriors, constraints=()), x, 0.95)
+    assert opt.regret_certificate().bound == bound < 0.5 * free
 
 
 def test_draws_climb_in_a_box_and_those_far_below_the_quantile_need_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,8 @@ class RegretCertificate:
         confidence_gap: largest UCB - largest LCB with the beta of the search, user's units; with a theorem's schedule
             it is the bound, otherwise only a measure of progress.
         beta: beta of the search, in standard deviations.
+        feasibility: posterior probability that the noise-free values of the constraints are at most zero at the point;
+            None without values of constraints.
     """
 
     bound: float
@@ -121,3 +123,4 @@ class RegretCertificate:
     confidence: float | None
     confidence_gap: float
     beta: float
+    feasibility: float | None = None
