@@ -98,6 +98,27 @@ MODELS = (
         ("search/test_models.py",),
     ),
     Fault(
+        "a certificate's maximum is over infeasible points",
+        "search/certificate.py",
+        "best = torch.where(holds, values, -torch.inf).max(0)",
+        "best = values.max(0)",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a certificate's draws do not fail anywhere",
+        "search/certificate.py",
+        "for limit in draws.failing:",
+        "for limit in draws.failing[:0]:",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a certificate is over draws in which the recommended point is infeasible",
+        "search/certificate.py",
+        "torch.nonzero(holds[0] | ~holds[0].any())",
+        "torch.nonzero(holds[0] | True)",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
         "a certificate has the word of the posterior for it",
         "search/certificate.py",
         "0.5 * (1.0 + confidence) * (len(gap) + 1)",

@@ -188,12 +188,12 @@ def _gaps(draws: _Draws, boxes: Sequence[BoxCandidates | None], X: Tensor, box: 
     holds = torch.ones_like(values, dtype=torch.bool)
     for limit in draws.measured:
         holds &= limit(X) >= limit.zero
-    columns = torch.nonzero(holds[0])[:, 0]
+    columns = torch.nonzero(holds[0] | ~holds[0].any())[:, 0]  # all draws if it holds in none of them
     for limit in draws.failing:  # at the first point a trial did not fail
         holds[1:] &= limit(X[1:]) >= limit.zero
     values, holds = values[:, columns], holds[:, columns]
     best = torch.where(holds, values, -torch.inf).max(0)
-    gap = best.values - values[0]
+    gap = (best.values - values[0]).clamp_min(0.0)
     share = min(max(CLIMBING * (1.0 - confidence), LEAST_CLIMBING), 1.0)
     high = gap >= gap.quantile(1.0 - share)
     for number, candidates in enumerate(boxes):

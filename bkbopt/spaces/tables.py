@@ -85,7 +85,7 @@ def missing_value(name: str, row: int, got: str = "one") -> ArgumentError:
     expected = "no missing values" if got == "one" else "finite values"
     return ArgumentError(
         f"pool: expected {expected}, got {got} in column {name!r}, row {row}; drop or impute such rows, or, if the "
-        "column is no feature, name the features: bo.Pool(..., columns=[...])."
+        "column is no feature, name the features: bo.Pool(..., columns=[...]), in the shell --column NAME."
     )
 
 

@@ -11,6 +11,7 @@ import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.search import certificate
 from bkbopt.search.certificate import gap_quantile
+from bkbopt.search.quantities.scaling import Scaler
 from tests.sweeps import slow_but
 
 
@@ -109,6 +110,27 @@ def test_under_a_constraint_the_maximum_is_over_the_feasible_arms_of_each_draw()
     assert found.bound == pytest.approx(exact, rel=0.3)
     free = (f.max(1).values - f[:, row]).quantile(0.975)
     assert found.bound < 0.7 * objective.scaler.rise(0.0, float(free))
+
+
+def test_draws_in_which_the_point_is_infeasible_are_left_out() -> None:
+    def paths(rows: list[list[float]]) -> Any:
+        values = torch.tensor(rows, dtype=torch.float64)
+        return certificate._Paths([lambda X: values[X[:, 0].long()]], torch.zeros(4, dtype=torch.float64), 0.0)  # type: ignore[list-item]
+
+    f = paths([[1.0, 1.0, 1.0, 1.0], [3.0, 3.0, 0.0, 9.0], [7.0, 0.0, 2.0, 8.0]])
+    c = paths([[0.5, 0.5, 0.5, -0.5], [0.5, 0.5, 0.5, 0.5], [-0.5, 0.5, 0.5, 0.5]])
+    fails = paths([[-0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, 0.5]])
+    X, box = torch.arange(3.0, dtype=torch.float64)[:, None], torch.tensor([-1, 0, 0])
+
+    def found(**limits: Any) -> list[float]:
+        draws = certificate._Draws(Scaler.identity(1.0), f, **limits)
+        return certificate._gaps(draws, [None], X, box, 0.95).tolist()
+
+    assert found() == [6.0, 2.0, 1.0, 8.0]
+    assert found(measured=[c]) == [2.0, 2.0, 1.0]
+    assert found(failing=[fails]) == [6.0, 2.0, 0.0, 8.0]  # the point itself did not fail
+    nowhere = paths([[-0.5] * 4] * 3)
+    assert found(measured=[nowhere]) == [0.0] * 4
 
 
 def test_draws_climb_along_a_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
