@@ -22,7 +22,7 @@ MODELS = (
     ),
     Fault(
         "without noise zeros of a constraint are compared by posterior mean",
-        "search/models.py",
+        "search/quantities/holding.py",
         "if not quantity.is_noiseless:",
         "if True:",
         ("optimizer/test_recommendations.py",),
@@ -107,8 +107,8 @@ MODELS = (
     Fault(
         "a certificate's draws do not fail anywhere",
         "search/certificate.py",
-        "for limit in draws.failing:",
-        "for limit in draws.failing[:0]:",
+        "for limit in draws.certain:",
+        "for limit in draws.certain[:0]:",
         ("search/test_certificate.py",),
     ),
     Fault(
@@ -117,6 +117,27 @@ MODELS = (
         "torch.nonzero(holds[0] | ~holds[0].any())",
         "torch.nonzero(holds[0] | True)",
         ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a certificate ignores failures where it ignores constraints",
+        "search/certificate.py",
+        "if pair[0] is models.failing]",
+        "if pair[0] is None]",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a point that was measured at the limit may be infeasible",
+        "search/models.py",
+        "torch.where(exact, torch.where(holds, 0.0, -torch.inf), log_p)",
+        "log_p",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "an exact value of a constraint counts for other points",
+        "search/quantities/holding.py",
+        "exact = (at >= 0) &",
+        "exact = (at >= -1) &",
+        ("search/quantities/test_holding.py",),
     ),
     Fault(
         "a certificate has the word of the posterior for it",

@@ -17,10 +17,17 @@ REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
+        "a run ends while a constraint has no value",
+        "optimizer/minimizing.py",
+        "is_feasible = is_known and (",
+        "is_feasible = (",
+        ("optimizer/test_minimizing.py",),
+    ),
+    Fault(
         "a run ends where no feasible point is recommended",
         "optimizer/minimizing.py",
-        "or (found.feasibility or 0.0) >= 0.5",
-        "or True",
+        "or found.feasibility >= 0.5)",
+        "or True)",
         ("optimizer/test_minimizing.py",),
     ),
     Fault(

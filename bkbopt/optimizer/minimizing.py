@@ -77,7 +77,7 @@ def minimize(
 
     Raises:
         ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
-            objectives or with constraints, or `Optimizer` or `tell` raises it.
+            objectives, or `Optimizer` or `tell` raises it.
         ArgumentTypeError: an argument has the wrong type, or is unknown; `executor` does not return futures.
         SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
             the run ends.
@@ -265,7 +265,9 @@ class _Stop:
             n_values = self.optimizer.n_complete - len(self.optimizer.penalties)
             if n_values > self.optimizer.n_startup_trials:
                 found = self.optimizer.regret_certificate()
-                is_feasible = not self.optimizer.constraints or (found.feasibility or 0.0) >= 0.5
+                told = {name for each in self.optimizer.trials for name in each.constraints}
+                is_known = told.issuperset(self.optimizer.constraints)
+                is_feasible = is_known and (found.feasibility is None or found.feasibility >= 0.5)
                 self.asked_to |= found.bound <= self.regret and is_feasible
 
 

@@ -20,7 +20,8 @@ Over a pool the maximum of a draw is taken over the 1,000 arms with the largest 
 
 With constraints, and where trials fail in a region, a draw is one of all these quantities, which are independent, and
 the maximum is over the points that are feasible in it. The bound is that of a point which is feasible: draws in which
-an outcome constraint does not hold at x are left out. If x is not expected to be feasible, constraints are ignored.
+an outcome constraint does not hold at x are left out. One that was measured at x without noise, and holds, holds there
+in all draws. If x is not expected to be feasible, outcome constraints are ignored.
 """
 
 import math
@@ -38,6 +39,7 @@ from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Models, Posteriors
+from bkbopt.search.quantities.holding import measured_exactly
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.search.regions import regions_of
@@ -80,14 +82,16 @@ def regret_bound(designer: Designer, posteriors: Posteriors, x: Tensor, confiden
         confidence: probability with which the bound is to hold.
     """
     models = designer.trained()
+    limited = list(zip(models.limits, posteriors.constraints, strict=False))  # none where `posteriors` has none
     if float(models.log_feasibility(x[None])) < math.log(0.5):
-        posteriors = replace(posteriors, constraints=())
+        limited = [pair for pair in limited if pair[0] is models.failing]
+        posteriors = replace(posteriors, constraints=tuple(constraint for _, constraint in limited))
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
         boxes, X, box = _candidates(designer, posteriors, rng)
         band = _band_gap(designer, posteriors, x, X, confidence)
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
-        draws = _Draws.of(models, X, rng, is_limited=bool(posteriors.constraints))
+        draws = _Draws.of(models, [limit for limit, _ in limited], x, X, rng)
         return max(gap_quantile(_gaps(draws, boxes, X, box, confidence), confidence), band)
 
 
@@ -143,6 +147,14 @@ class _Paths:
         return torch.cat(found)[torch.argsort(torch.cat(by_part))] + self.means[draws]
 
 
+def _is_certain(models: Models, limit: Quantity, x: Tensor) -> bool:
+    """Whether a constraint is known to hold at the recommended point `x (d,)`.
+
+    That the trial does not fail: it did not. Another one: it was measured there without noise.
+    """
+    return limit is models.failing or bool(measured_exactly(limit, x[None])[1])
+
+
 @dataclass(frozen=True)
 class _Draws:
     """Joint draws of the objective and of the constraints.
@@ -150,29 +162,27 @@ class _Draws:
     Attributes:
         scaler: the scaling of the objective's values.
         objective: draws of the objective.
-        measured: draws of the outcome constraints.
-        failing: draws of the constraint that a trial does not fail; none or one.
+        uncertain: draws of the constraints that may not hold at the recommended point.
+        certain: draws of those that are known to hold there; see `_is_certain`.
     """
 
     scaler: Scaler
     objective: _Paths
-    measured: Sequence[_Paths] = ()
-    failing: Sequence[_Paths] = ()
+    uncertain: Sequence[_Paths] = ()
+    certain: Sequence[_Paths] = ()
 
     @classmethod
-    def of(cls, models: Models, X: Tensor, rng: np.random.Generator, *, is_limited: bool) -> Self:
-        """Draws that will be evaluated at the points `X (n, d)`, among others; of no constraint unless `is_limited`."""
-        first = models.objectives[0]
-        objective = _Paths.of(first, X, rng)
-        limits = models.limits if is_limited else []
-        measured = [_Paths.of(limit, X, rng) for limit in limits if limit is not models.failing]
-        failing = [_Paths.of(limit, X, rng) for limit in limits if limit is models.failing]
-        return cls(first.scaler, objective, measured, failing)
+    def of(cls, models: Models, limits: Sequence[Quantity], x: Tensor, X: Tensor, rng: np.random.Generator) -> Self:
+        """Draws that will be evaluated at the points `X (n, d)`, among others; `x (d,)` is the recommended one."""
+        objective = _Paths.of(models.objectives[0], X, rng)
+        drawn = [(_Paths.of(limit, X, rng), _is_certain(models, limit, x)) for limit in limits]
+        uncertain, certain = ([paths for paths, is_certain in drawn if is_certain == own] for own in (False, True))
+        return cls(models.objectives[0].scaler, objective, uncertain, certain)
 
     @property
     def limits(self) -> list[_Paths]:
         """All constraints."""
-        return [*self.measured, *self.failing]
+        return [*self.uncertain, *self.certain]
 
     def penalised(self, X: Tensor, draws: Tensor) -> Tensor:
         """Values `(n,)` of draw `draws[i]` at `X[i]`, less `PENALTY` times the violations; differentiable in `X`."""
@@ -186,10 +196,10 @@ def _gaps(draws: _Draws, boxes: Sequence[BoxCandidates | None], X: Tensor, box: 
     """The gaps (s,), user's units, of the draws in which the first of the points `X (n, d)` is feasible."""
     values = draws.objective(X)
     holds = torch.ones_like(values, dtype=torch.bool)
-    for limit in draws.measured:
+    for limit in draws.uncertain:
         holds &= limit(X) >= limit.zero
     columns = torch.nonzero(holds[0] | ~holds[0].any())[:, 0]  # all draws if it holds in none of them
-    for limit in draws.failing:  # at the first point a trial did not fail
+    for limit in draws.certain:  # they hold at the first point
         holds[1:] &= limit(X[1:]) >= limit.zero
     values, holds = values[:, columns], holds[:, columns]
     best = torch.where(holds, values, -torch.inf).max(0)

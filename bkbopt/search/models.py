@@ -26,6 +26,7 @@ from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.criteria.pareto import Improvement, reference_of
+from bkbopt.search.quantities import holding
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.history import History
@@ -38,8 +39,6 @@ CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
 N_INCUMBENTS = 5
 #: Number of observed points, with the best posterior means, at which confidence bounds are compared.
 N_BOUNDED = 64
-#: A violation up to this is rounding, standardised units: that of values far from zero.
-ROUNDING = 1e-11
 
 
 class Models:
@@ -197,7 +196,7 @@ class Models:
             X = self.objectives[0].surrogate.observations.X.cpu()
             violation = torch.zeros(len(X), dtype=torch.float64)
             for quantity in self._measured_limits:
-                violation += _violation(quantity, X)
+                violation += holding.violation(quantity, X)
             crashes = None
             if self._failing_limits and len(failures := self.history.failures()):
                 crashes = Crashes.among(placed(self.objectives[0].surrogate.kernel, X.device), failures, X)
@@ -214,7 +213,8 @@ class Models:
     def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
         """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.
 
-        It is without the margin that searches leave, see `CONSTRAINT_FLOOR`.
+        It is without the margin that searches leave, see `CONSTRAINT_FLOOR`. At points where a constraint was measured
+        without noise the value decides.
 
         Args:
             X: encoded points.
@@ -224,7 +224,9 @@ class Models:
         for quantity in self._measured_limits:
             if not (noisy_only and quantity.is_noiseless):
                 mean, variance = quantity.model(X[:0])(X)
-                found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
+                log_p = torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
+                exact, holds = holding.measured_exactly(quantity, X)
+                found += torch.where(exact, torch.where(holds, 0.0, -torch.inf), log_p)
         return found
 
     def success(self, X: Tensor) -> Tensor:
@@ -252,25 +254,6 @@ class Models:
         A single failure is not enough to decide that; the next trial would be at the same place.
         """
         return self.failing is not None and self.failing.is_constant and self.history.n_failed > 1
-
-
-def _violation(quantity: Quantity, known: Tensor) -> Tensor:
-    """The expected violation of a constraint at the points `known (u, d)`, (u,).
-
-    Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
-    measured mean plus one standard error. At points without a value of the constraint it is that by posterior mean.
-    """
-    surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
-    fitted, measured, n = quantity.fitted, quantity.measured, obs.n
-    if not torch.equal(obs.X, known):
-        rows = {key: row for row, key in enumerate(row_keys(obs.X))}
-        at = torch.tensor([rows.get(key, -1) for key in row_keys(known)])
-        fitted = surrogate.posterior(known).mean.cpu()
-        measured, n = torch.where(at >= 0, measured[at], fitted), torch.where(at >= 0, n[at], torch.inf)
-    if not quantity.is_noiseless:
-        measured = torch.minimum(fitted, measured + (surrogate.noise / n).sqrt())
-    missing = quantity.zero - measured
-    return torch.where(missing > ROUNDING, missing, 0.0)
 
 
 @dataclass(frozen=True)

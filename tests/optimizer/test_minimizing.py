@@ -379,6 +379,14 @@ def test_a_certificate_ends_a_run_under_constraints_if_a_feasible_point_is_recom
         assert opt.recommend().params["x"] == pytest.approx(0.3, abs=0.1)
 
 
+def test_a_certificate_does_not_end_a_run_while_a_constraint_has_no_value() -> None:
+    def f(params: Any) -> Any:
+        return -params["x"], {"g": params["x"] - 0.3}
+
+    opt = bo.minimize(f, {"x": (0.0, 1.0)}, 31, constraints=["g", "h"], stop_at_regret=0.1, **OPTIONS)
+    assert len(opt.trials) == 31
+
+
 @pytest.mark.parametrize(
     ("result", "warns"), [(0.5, True), ((0.5, {"g": 1.0}), True), ((0.5, {"g": 1.0, "h": 0}), False)]
 )

@@ -127,10 +127,10 @@ def test_draws_in_which_the_point_is_infeasible_are_left_out() -> None:
         return certificate._gaps(draws, [None], X, box, 0.95).tolist()
 
     assert found() == [6.0, 2.0, 1.0, 8.0]
-    assert found(measured=[c]) == [2.0, 2.0, 1.0]
-    assert found(failing=[fails]) == [6.0, 2.0, 0.0, 8.0]  # the point itself did not fail
+    assert found(uncertain=[c]) == [2.0, 2.0, 1.0]
+    assert found(certain=[fails]) == [6.0, 2.0, 0.0, 8.0]  # the point itself did not fail
     nowhere = paths([[-0.5] * 4] * 3)
-    assert found(measured=[nowhere]) == [0.0] * 4
+    assert found(uncertain=[nowhere]) == [0.0] * 4
 
 
 def test_draws_climb_along_a_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +149,48 @@ def test_where_no_point_is_expected_to_be_feasible_constraints_are_ignored() -> 
     assert found.feasibility < 0.5
     # The point with the smallest violation is not the minimum of the bowl.
     assert found.bound > bowl(found.params)
+
+
+def test_a_point_that_was_measured_at_the_limit_without_noise_is_feasible() -> None:
+    """The posterior gives it a probability of about one half: the noise variance of a fit has a lower limit."""
+    budget = np.array([[x, y] for x in range(11) for y in range(11)], dtype=float)
+    opt = bo.Optimizer(budget, constraints=["c"], deterministic=True, seed=0)
+    for _ in range(15):
+        x, y = (trial := opt.ask()).params.values()
+        opt.tell(trial, 0.01 * x * x - x - 0.97 * y, constraints={"c": x + 2.0 * y - 3.0})
+    found = opt.regret_certificate()
+    assert found.params == {"x0": 3.0, "x1": 0.0}
+    assert found.feasibility == opt.recommend().feasibility == opt.feasibility(found.params)[0] == 1.0
+    # The best feasible arm is known; over all arms the gap is 15.8.
+    assert found.bound < 0.01
+
+
+def test_a_constraint_that_was_measured_at_the_point_without_noise_leaves_out_no_draws() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["c"], deterministic=True, seed=0)
+    opt.tell([{"x": i / 20} for i in range(20)], [-i / 20 for i in range(20)], constraints={"c": np.arange(20) - 7.0})
+    models, x = opt._core.update().models, opt.encode({"x": 7 / 20})[0]
+    rng = np.random.default_rng(0)
+    draws = certificate._Draws.of(models, models.limits, x, x[None], rng)
+    assert (len(draws.uncertain), len(draws.certain)) == (0, 1)
+    # At another point, or with noise, the posterior decides.
+    draws = certificate._Draws.of(models, models.limits, x + 0.01, x[None], rng)
+    assert (len(draws.uncertain), len(draws.certain)) == (1, 0)
+
+
+def test_where_constraints_are_ignored_failures_are_not() -> None:
+    opt = bo.Optimizer(BOX, constraints=["c"], seed=0, deterministic=True)
+    for i in range(8):
+        for j in range(8):
+            trial = opt.enqueue({"x0": i / 7, "x1": j / 7})
+            opt.ask()
+            opt.fail(trial) if i > 3 else opt.tell(trial, -i / 7, constraints={"c": 1.0 + j})
+    models = opt._core.update().models
+    posteriors = models.posteriors(torch.zeros(0, 2), None)
+    x = opt.encode(opt.recommend().params)[0]
+    found = opt.regret_certificate()
+    assert found.feasibility == 0.0
+    free = certificate.regret_bound(opt._core.designer, replace(posteriors, constraints=()), x, 0.95)
+    assert found.bound < 0.5 * free
 
 
 def test_the_maximum_is_over_points_at_which_trials_do_not_fail() -> None:

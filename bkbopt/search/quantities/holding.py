@@ -1,0 +1,62 @@
+"""Where a constraint holds, by its values: its expected violation at known points, and points with an exact value.
+
+| symbol | shape  | units | meaning                                                                |
+| ------ | ------ | ----- | ---------------------------------------------------------------------- |
+| X      | (n, d) | enc.  | points                                                                 |
+| known  | (u, d) | enc.  | unique points with a value of the objective                            |
+| zero   | scalar | y     | limit above which the constraint holds, standardised; see `limits.py`  |
+
+A constraint that was measured without noise holds, or not, by the measured value. Its posterior has a small variance
+there, since the noise of a fit has a lower limit, so that the probability of a value at the limit would be about 1/2.
+"""
+
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.quantities.scaling import NOISELESS
+
+__all__ = ["measured_exactly", "violation"]
+
+#: A violation up to this is rounding, standardised units: that of values far from zero.
+ROUNDING = 1e-11
+
+
+def violation(quantity: Quantity, known: Tensor) -> Tensor:
+    """The expected violation of a constraint at the points `known (u, d)`, (u,).
+
+    Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
+    measured mean plus one standard error. At points without a value of the constraint it is that by posterior mean.
+    """
+    surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
+    fitted, measured, n = quantity.fitted, quantity.measured, obs.n
+    if not torch.equal(obs.X, known):
+        at = _rows(quantity, known)
+        fitted = surrogate.posterior(known).mean.cpu()
+        measured, n = torch.where(at >= 0, measured[at], fitted), torch.where(at >= 0, n[at], torch.inf)
+    if not quantity.is_noiseless:
+        measured = torch.minimum(fitted, measured + (surrogate.noise / n).sqrt())
+    missing = quantity.zero - measured
+    return torch.where(missing > ROUNDING, missing, 0.0)
+
+
+def measured_exactly(quantity: Quantity, X: Tensor) -> tuple[Tensor, Tensor]:
+    """At which of the points `X (n, d)` a constraint was measured without noise, and where it holds by these values.
+
+    Returns:
+        two masks (n,); the second one is False where the first one is.
+    """
+    exact = holds = torch.zeros(len(X), dtype=torch.bool)
+    if quantity.is_noiseless:
+        surrogate, at = quantity.surrogate, _rows(quantity, X)
+        exact = (at >= 0) & (surrogate.noise <= NOISELESS * surrogate.observations.n.cpu()[at])
+        holds = exact & (quantity.zero - quantity.measured[at] <= ROUNDING)
+    return exact, holds
+
+
+def _rows(quantity: Quantity, X: Tensor) -> Tensor:
+    """Rows (n,) of the points `X (n, d)` among those with a value of the constraint; -1 for others."""
+    row_of = quantity.surrogate.observations.row_of
+    rows = map(row_of, row_keys(X))
+    return torch.tensor([-1 if row is None else row for row in rows], dtype=torch.int64)
