@@ -379,6 +379,15 @@ def test_a_certificate_ends_a_run_under_constraints_if_a_feasible_point_is_recom
         assert opt.recommend().params["x"] == pytest.approx(0.3, abs=0.1)
 
 
+def test_a_certificate_does_not_end_a_run_whose_best_point_of_all_is_infeasible() -> None:
+    def f(params: Any) -> Any:
+        return -params["x"], {"g": 2.0 - params["x"]}  # the violation is smallest at the optimum, too
+
+    opt = bo.minimize(f, {"x": (0.0, 1.0)}, 31, constraints=["g"], stop_at_regret=0.1, **OPTIONS)
+    assert len(opt.trials) == 31
+    assert opt.regret_certificate().bound < 0.1
+
+
 def test_a_certificate_does_not_end_a_run_while_a_constraint_has_no_value() -> None:
     def f(params: Any) -> Any:
         return -params["x"], {"g": params["x"] - 0.3}
