@@ -89,25 +89,24 @@ def regret_bound(designer: Designer, posteriors: Posteriors, x: Tensor, confiden
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
         boxes, X, box = _candidates(designer, posteriors, rng)
-        band = _band_gap(designer, posteriors, x, X, confidence)
+        lower, upper = _band(designer, posteriors, x, X, confidence)
+        band = models.objectives[0].scaler.rise(lower, max(upper - lower, 0.0))
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
         draws = _Draws.of(models, [limit for limit, _ in limited], x, X, rng)
         return max(gap_quantile(_gaps(draws, boxes, X, box, confidence), confidence), band)
 
 
-def _band_gap(designer: Designer, posteriors: Posteriors, x: Tensor, X: Tensor, confidence: float) -> float:
-    """Largest upper bound minus the lower bound at `x (d,)`, user's units, of a pointwise band with this confidence.
+def _band(designer: Designer, posteriors: Posteriors, x: Tensor, X: Tensor, confidence: float) -> tuple[float, float]:
+    """The lower bound at `x (d,)` and the largest upper bound of a pointwise band with this confidence, standardised.
 
-    With constraints the largest upper bound is that of the candidates `X (n, d)` which may be feasible.
+    With constraints the upper bound is that of the candidates `X (n, d)` which may be feasible.
     """
     beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
     mean, variance = posteriors.models[0](x[None])
     lower = float(mean[0] - beta * variance[0].sqrt())
     if posteriors.constraints:
-        upper = float(_upper_bounds(posteriors, X, beta).max())
-    else:
-        upper = designer.upper_bound(replace(posteriors, betas=(beta,)))
-    return designer.trained().objectives[0].scaler.rise(lower, max(upper - lower, 0.0))
+        return lower, float(_upper_bounds(posteriors, X, beta).max())
+    return lower, designer.upper_bound(replace(posteriors, betas=(beta,)))
 
 
 @dataclass(frozen=True)
