@@ -129,6 +129,20 @@ SEARCH = (
         ASCENT,
     ),
     Fault(
+        "a certificate's maximum is over points that the user's constraint refuses",
+        "search/certificate.py",
+        "itertools.islice(filter(usable, order), N_CANDIDATES)",
+        "itertools.islice(order, N_CANDIDATES)",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a certificate's ascents end where the user's constraint refuses",
+        "search/certificate.py",
+        "torch.where(usable[:, None], found, starts)",
+        "found",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
         "copies of a certificate's points belong to other draws",
         "search/certificate.py",
         "columns.repeat(len(U)",
@@ -194,8 +208,8 @@ SEARCH = (
     Fault(
         "rows of a product that are taken are proposed",
         "search/candidates/product.py",
-        "return row not in closed and self._usable(row)",
-        "return self._usable(row)",
+        "return row not in closed and self.usable(row)",
+        "return self.usable(row)",
         PRODUCT,
     ),
     Fault(

@@ -143,8 +143,8 @@ class Trust:
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:
         """An upper bound of max f - f(recommended point), for the noise-free f, at a confidence level.
 
-        The recommended point is that of `recommend()` without fixed values, the maximum that over all points, those
-        among them that `feasible=` excludes.
+        The recommended point is that of `recommend()` without fixed values, the maximum that over all points that
+        `feasible=` accepts.
 
         It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
         `bkbopt.search.certificate`. At 0.95 it held in 219 of 220 cases on functions drawn from the prior, in 118 of

@@ -16,7 +16,8 @@ in 50 of 60 cases in a box and in 42 of 60 over pools of random points, whose be
 minima are narrow wells, in 17 of 60.
 
 Over a pool the maximum of a draw is taken over the 1,000 arms with the largest upper bounds. In a box it is taken over
-1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one.
+1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one. Only
+points that the user's constraint (`feasible=`) accepts are candidates, and ends of an ascent.
 
 With constraints, and where trials fail in a region, a draw is one of all these quantities, which are independent, and
 the maximum is over the points that are feasible in it. The bound is that of a point which is feasible: draws in which
@@ -24,8 +25,9 @@ an outcome constraint does not hold at x are left out. One that was measured at 
 in all draws. If x is not expected to be feasible, outcome constraints are ignored.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -52,6 +54,8 @@ __all__ = ["gap_quantile", "regret_bound"]
 N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
 #: Number of candidates, and the width, in standard deviations, of the upper bound by which they are chosen.
 N_CANDIDATES, WIDTH = 1000, 2.5
+#: Largest number of points that the user's constraint is asked about.
+MOST_CHECKED = 10_000
 #: Points whose bounds are computed at once.
 BLOCK = 4096
 #: Steps of the ascent of a draw; twice as many give the same bounds but for some parts in a hundred.
@@ -89,24 +93,26 @@ def regret_bound(designer: Designer, posteriors: Posteriors, x: Tensor, confiden
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
         boxes, X, box = _candidates(designer, posteriors, rng)
-        lower, upper = _band(designer, posteriors, x, X, confidence)
-        band = models.objectives[0].scaler.rise(lower, max(upper - lower, 0.0))
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
+        lower, upper = _band(designer, posteriors, X, confidence)
+        band = models.objectives[0].scaler.rise(lower, upper - lower)
         draws = _Draws.of(models, [limit for limit, _ in limited], x, X, rng)
         return max(gap_quantile(_gaps(draws, boxes, X, box, confidence), confidence), band)
 
 
-def _band(designer: Designer, posteriors: Posteriors, x: Tensor, X: Tensor, confidence: float) -> tuple[float, float]:
-    """The lower bound at `x (d,)` and the largest upper bound of a pointwise band with this confidence, standardised.
+def _band(designer: Designer, posteriors: Posteriors, X: Tensor, confidence: float) -> tuple[float, float]:
+    """The lower bound at the first of the points `X (n, d)`, and the largest upper bound, standardised, of a band.
 
-    With constraints the upper bound is that of the candidates `X (n, d)` which may be feasible.
+    It is a pointwise band with this confidence. With constraints the largest upper bound is that of the points `X`.
     """
     beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
-    mean, variance = posteriors.models[0](x[None])
+    mean, variance = posteriors.models[0](X[:1])
     lower = float(mean[0] - beta * variance[0].sqrt())
-    if posteriors.constraints:
-        return lower, float(_upper_bounds(posteriors, X, beta).max())
-    return lower, designer.upper_bound(replace(posteriors, betas=(beta,)))
+    if posteriors.constraints or designer.problem.feasible is not None:
+        upper = float(_upper_bounds(posteriors, X, beta).max())
+    else:
+        upper = designer.upper_bound(replace(posteriors, betas=(beta,)))
+    return lower, max(upper, lower)
 
 
 @dataclass(frozen=True)
@@ -217,33 +223,47 @@ def _candidates(
     designer: Designer, posteriors: Posteriors, rng: np.random.Generator
 ) -> tuple[list[BoxCandidates | None], Tensor, Tensor]:
     """Candidate sets (None for listed points), candidates `(n, d)`, and the number of the set of each, `(n,)`."""
-    incumbents = posteriors.incumbents()
+    incumbents, feasible = posteriors.incumbents(), designer.problem.feasible
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        X, _ = _best(designer.candidates.pool.spread(incumbents, rng), posteriors)
+        rows, usable = designer.candidates.pool.spread(incumbents, rng)
+        X, _ = _best(rows, posteriors, None if feasible is None else usable)
         return boxes, X, torch.zeros(len(X), dtype=torch.int64)
     assert designer.problem.space is not None
-    boxes, parts = [], []
+    boxes, parts, checks = [], list[Tensor](), list[Callable[[int], bool]]()
     for region in regions_of(designer.history, designer.problem.space, {}, rng):
-        found = candidates_of(region.embedding, None)
+        found = candidates_of(region.embedding, feasible)
         if isinstance(found, BoxCandidates):
             boxes.append(found)
             maximizer, embedding = found.maximizer, found.embedding
-            near = embedding.project(incumbents)
-            parts.append(embedding(maximizer.candidates(near, rng, maximizer.settings.n_shared)))
+            U = maximizer.candidates(embedding.project(incumbents), rng, maximizer.settings.n_shared)
+            parts.append(embedding(U))
+            checks.append([found.usable(U, i) for i in range(len(U))].__getitem__)  # in order: blocks are decoded
         else:
             boxes.append(None)
             parts.append(found.search.X[:])
-    number = torch.repeat_interleave(torch.arange(len(parts)), torch.tensor([len(part) for part in parts]))
-    X, rows = _best(torch.cat(parts), posteriors)
+            checks.append(found.usable)
+    sizes = torch.tensor([len(part) for part in parts])
+    number, first = torch.repeat_interleave(torch.arange(len(parts)), sizes), sizes.cumsum(0) - sizes
+
+    def accepted(row: int) -> bool:
+        part = int(number[row])
+        return checks[part](row - int(first[part]))
+
+    X, rows = _best(torch.cat(parts), posteriors, None if feasible is None else accepted)
     return boxes, X, number[rows]
 
 
-def _best(X: RowSource, posteriors: Posteriors) -> tuple[Tensor, Tensor]:
-    """The points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
-    if len(X) <= N_CANDIDATES:
+def _best(X: RowSource, posteriors: Posteriors, usable: Callable[[int], bool] | None) -> tuple[Tensor, Tensor]:
+    """The `usable` points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
+    if usable is None and len(X) <= N_CANDIDATES:
         return X[:], torch.arange(len(X))
-    rows = _upper_bounds(posteriors, X, WIDTH).topk(N_CANDIDATES).indices
+    bounds = _upper_bounds(posteriors, X, WIDTH)
+    if usable is None:
+        rows = bounds.topk(N_CANDIDATES).indices
+    else:
+        order = bounds.argsort(descending=True, stable=True)[:MOST_CHECKED].tolist()
+        rows = torch.tensor(list(itertools.islice(filter(usable, order), N_CANDIDATES)), dtype=torch.int64)
     return X[rows], rows
 
 
@@ -275,5 +295,8 @@ def _climbed(candidates: BoxCandidates, draws: _Draws, X: Tensor, columns: Tenso
     def score(U: Tensor) -> Tensor:
         return draws.penalised(candidates.embedding(U), columns.repeat(len(U) // len(columns)))
 
+    starts = candidates.embedding.project(X)
     with small_work():
-        return score(candidates.maximizer.climbed(candidates.embedding.project(X), score, ITERATIONS))
+        found = candidates.maximizer.climbed(starts, score, ITERATIONS)
+        usable = torch.tensor([candidates.usable(found, i) for i in range(len(found))], dtype=torch.bool)
+        return score(torch.where(usable[:, None], found, starts))

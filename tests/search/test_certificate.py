@@ -208,6 +208,43 @@ def test_the_maximum_is_over_points_at_which_trials_do_not_fail() -> None:
     assert opt.regret_certificate().bound == bound < 0.5 * free
 
 
+def below(params: Any) -> bool:
+    return bool(params["x0"] + params["x1"] <= 0.5)
+
+
+LINE = np.linspace(0.0, 1.0, 1001)
+STATED: dict[str, Any] = {**SPACES, "product": bo.Pool.product({"x0": LINE, "x1": LINE})}
+
+
+@pytest.mark.parametrize("name", slow_but({"box"}, STATED))
+def test_the_maximum_is_over_points_that_the_users_constraint_accepts(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate, "N_FREQUENCIES", 1280)
+    opt, free = told(STATED[name], bowl, 25, feasible=below), bo.Optimizer(STATED[name], seed=0)
+    for trial in opt.trials:
+        free.tell(trial.params, trial.value)
+    found, designer = opt.regret_certificate(), free._core.update()
+    # The best point of all is (0.3, 0.6), the best accepted one (0.1, 0.4) with a value of 0.08. Pools have none there.
+    assert bowl(found.params) - 0.09 <= found.bound
+    posteriors, x = designer.models.posteriors(designer.history.X[:0], None), free.encode(found.params)[0]
+    assert found.bound < 0.8 * certificate.regret_bound(designer, posteriors, x, 0.95)
+
+
+@pytest.mark.parametrize("feasible", [None, below])
+def test_an_ascent_that_ends_at_a_point_that_is_not_accepted_counts_as_its_start(feasible: Any) -> None:
+    class Slope:
+        def penalised(self, X: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
+            return X.sum(1) - (X[:, 0] - X[:, 1]).square()
+
+    opt = told(BOX, bowl, 12, feasible=feasible)
+    (candidates,) = opt._core.designer.candidates.all_with({})
+    X = torch.tensor([[0.1, 0.1], [0.2, 0.3]], dtype=torch.float64)
+    found = certificate._climbed(candidates, Slope(), X, torch.arange(2))  # type: ignore[arg-type]
+    expected = [2.0, 2.0] if feasible is None else [0.2, 0.5 - 0.01]
+    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+
+
 def test_draws_climb_in_a_box_and_those_far_below_the_quantile_need_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "N_FREQUENCIES", 1280)
     opt = told({f"x{j}": (0.0, 1.0) for j in range(4)}, bowl, 14)

@@ -214,7 +214,7 @@ class BoxCandidates:
         """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
         return self._perturbed if self.space.dim > 1 else None
 
-    def _usable(self, U: Tensor, i: int) -> bool:
+    def usable(self, U: Tensor, i: int) -> bool:
         """Whether row i of `U (n, k)` is feasible; rows behind it are decoded with it."""
         if self._feasible is None:
             return True
@@ -241,7 +241,7 @@ class BoxCandidates:
         for block in blocks:
             U = self.space.canonical(block)
             for i, is_taken in enumerate(taken.among(U)):
-                if not is_taken and self._usable(U, i):
+                if not is_taken and self.usable(U, i):
                     return Choice(self.embedding(U[i : i + 1])[0], self.embedding.point(U[i]))
         return None
 
@@ -268,7 +268,7 @@ class BoxCandidates:
     def _ranked(self, criterion: Criterion, scope: Scope, taken: _Taken) -> Tensor:
         """The points of a whole search, best first, (n, k)."""
         incumbents = self.embedding.project(scope.incumbents)
-        return self.maximizer.ranked(self._score(criterion, taken), incumbents, scope.rng, self._usable)
+        return self.maximizer.ranked(self._score(criterion, taken), incumbents, scope.rng, self.usable)
 
     def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope, taken: _Taken) -> Tensor:
         """The points of a search from the shared random points, best first, (n, k)."""
@@ -276,7 +276,7 @@ class BoxCandidates:
         start = self._best_of_shared(criterion, shared) if len(incumbents) else None
         if start is None:
             return self._ranked(criterion, scope, taken)
-        return self.maximizer.ranked_from(start, self._score(criterion, taken), incumbents, scope.rng, self._usable)
+        return self.maximizer.ranked_from(start, self._score(criterion, taken), incumbents, scope.rng, self.usable)
 
     def _maximiser(self, finished: Callable[[], Criterion], shared: Shared, scope: Scope) -> _Maximised:
         """The search for the maximiser without running trials, made once for the same finished trials."""
@@ -288,7 +288,7 @@ class BoxCandidates:
             own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
             U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng), _Taken(set(), None))[:N_NEAR]
             canonical = self.space.canonical(U)
-            usable = torch.tensor([self._usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
+            usable = torch.tensor([self.usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
@@ -329,7 +329,7 @@ class BoxCandidates:
             search = PoolMaximizer(self.embedding(U))
             self._shared = _SharedStarts(key, U, search, torch.zeros(len(U), dtype=torch.bool))
         U, search, unusable = self._shared.U, self._shared.search, self._shared.unusable
-        row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row : row + 1], 0))
+        row = best_usable(criterion, search, unusable, lambda row: self.usable(U[row : row + 1], 0))
         return None if row is None else U[row : row + 1]
 
     def _perturbed(self, criterion: Criterion, n: int, center: Tensor, scope: Scope) -> Choice | None:

@@ -80,7 +80,8 @@ class Listed(ABC):
         self._taken = each_row, taken, rows
         return rows
 
-    def _usable(self, row: int) -> bool:
+    def usable(self, row: int) -> bool:
+        """Whether the user's constraint accepts the point in a row."""
         if self._feasible is None:
             return True
         if not self._checked[row]:
@@ -92,7 +93,7 @@ class Listed(ABC):
         """See `CandidateSet`."""
         if scope.shared is not None and scope.shared.finished is not None and isinstance(criterion, Expected):
             criterion = self._expected(scope.shared.finished, (scope.shared.numbers, scope.shared.data))
-        row = best_usable(criterion, self.search, self.closed(scope.taken, scope.each_row), self._usable)
+        row = best_usable(criterion, self.search, self.closed(scope.taken, scope.each_row), self.usable)
         return None if row is None else self.choice(row)
 
     def _expected(self, finished: Callable[[], Criterion], key: tuple[object, ...]) -> Expected:
@@ -108,11 +109,11 @@ class Listed(ABC):
         rows_taken = self._rows_taken(taken, each_row).numpy()
         for _ in range(100):
             row = int(rng.integers(len(rows_taken)))
-            if not rows_taken[row] and self._usable(row):
+            if not rows_taken[row] and self.usable(row):
                 return self.choice(row)
         rows = rng.permutation(len(rows_taken))
         for row in rows[~self.closed(taken, each_row).numpy()[rows]].tolist():
-            if self._usable(row):
+            if self.usable(row):
                 return self.choice(row)
         return None
 
@@ -161,17 +162,18 @@ class PoolCandidates(Listed):
         """An arm."""
         return Choice(self.pool.X[row], self.pool.point(row), row)
 
-    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> RowSource:
-        """Points that represent the pool, `(n, d)`: here all of them."""
-        return self.pool.X
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> tuple[RowSource, Callable[[int], bool]]:
+        """Points that represent the pool, `(n, d)`, here all of them, and which of them are usable."""
+        return self.pool.X, self.usable
 
     def closed(self, taken: Tensor, each_row: bool = False) -> Tensor:
         """Rows that may not be chosen, a new tensor (A,)."""
         closed = super().closed(taken, each_row)
         return closed if self._open is None else closed | ~self._open
 
-    def _usable(self, row: int) -> bool:
-        return (self._open is None or bool(self._open[row])) and super()._usable(row)
+    def usable(self, row: int) -> bool:
+        """Whether a row matches the fixed values, and the user's constraint accepts its point."""
+        return (self._open is None or bool(self._open[row])) and super().usable(row)
 
 
 def _search_of(pool: Arms, before: PoolCandidates | None) -> Search:

@@ -9,6 +9,7 @@ Fixed values leave some entries of each part. The rows that have them are a prod
 as a list.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -162,7 +163,8 @@ class ProductCandidates:
 
         return self._restricted.of(tuple(sorted(fixed.items())), compute)
 
-    def _usable(self, row: int) -> bool:
+    def usable(self, row: int) -> bool:
+        """Whether the user's constraint accepts the point in a row."""
         if self._feasible is None:
             return True
         if row not in self._known:
@@ -188,11 +190,11 @@ class ProductCandidates:
         closed = self._rows(scope.taken, scope.each_row)
 
         def usable(row: int) -> bool:
-            return row not in closed and self._usable(row)
+            return row not in closed and self.usable(row)
 
         found = None
         if scope.shared is not None:
-            start = self._near(scope.shared, scope.incumbents).best(criterion, closed, self._usable)
+            start = self._near(scope.shared, scope.incumbents).best(criterion, closed, self.usable)
             found = None if start is None else self._search.climbed(criterion, start, usable)
         if found is None:
             found = self._search.best(criterion, self._starts(criterion, scope.incumbents, scope.rng), usable)
@@ -212,7 +214,7 @@ class ProductCandidates:
             (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
             closed = frozenset(self._sub.rows_of(taken).tolist())
             starts = self._starts(criterion, incumbents, rng)
-            found = self._search.best(criterion, starts, lambda row: row not in closed and self._usable(row))
+            found = self._search.best(criterion, starts, lambda row: row not in closed and self.usable(row))
             rows = self._search.sample(rng, N_RANDOM)
             rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
             self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
@@ -223,7 +225,7 @@ class ProductCandidates:
         closed = self._rows(taken, each_row)
         for _ in range(TRIES):
             row = int(rng.integers(len(self._sub.X)))
-            if row not in closed and self._usable(row):
+            if row not in closed and self.usable(row):
                 return self._sub.choice(row)
         return None
 
@@ -239,12 +241,16 @@ class ProductCandidates:
         assert found is not None
         return found.score
 
-    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
-        """Points that represent the pool, `(n, d)`: random rows, and those that differ from an incumbent by a part."""
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> tuple[Tensor, Callable[[int], bool]]:
+        """Points that represent the pool, `(n, d)`, and which of them are usable.
+
+        They are random rows, and those that differ from an incumbent by a part.
+        """
         rows = [self._search.sample(rng, SPREAD)]
         for row in self._sub.rows_of(incumbents).tolist():
             rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
-        return self._sub.X[torch.cat(rows)]
+        found = torch.cat(rows)
+        return self._sub.X[found], lambda i: self.usable(int(found[i]))
 
 
 def candidates_of_pool(

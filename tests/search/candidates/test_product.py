@@ -272,8 +272,9 @@ def test_a_report_has_the_bound_of_the_best_row_that_is_found() -> None:
     candidates = ProductCandidates(pool, None)
     exact = PoolCandidates(pool, None).upper_bound(model, 2.0, pool.X[:3])
     assert candidates.upper_bound(model, 2.0, pool.X[:3]) == pytest.approx(exact, rel=1e-9)
-    points = candidates.spread(pool.X[:2], np.random.default_rng(0))
+    points, usable = candidates.spread(pool.X[:2], np.random.default_rng(0))
     assert len(points) == product_candidates.SPREAD + 2 * (9 + 8 + 3)
+    assert all(map(usable, range(len(points))))
 
 
 def test_where_no_model_is_needed_random_rows_are_those_of_a_list() -> None:
