@@ -241,8 +241,10 @@ def test_an_ascent_that_ends_at_a_point_that_is_not_accepted_counts_as_its_start
     (candidates,) = opt._core.designer.candidates.all_with({})
     X = torch.tensor([[0.1, 0.1], [0.2, 0.3]], dtype=torch.float64)
     found = certificate._climbed(candidates, Slope(), X, torch.arange(2))  # type: ignore[arg-type]
-    expected = [2.0, 2.0] if feasible is None else [0.2, 0.5 - 0.01]
-    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+    if feasible is None:
+        assert float(found.min()) > 1.0
+    else:
+        assert found.tolist() == pytest.approx([0.2, 0.5 - 0.01], rel=1e-12)
 
 
 def test_draws_climb_in_a_box_and_those_far_below_the_quantile_need_not(monkeypatch: pytest.MonkeyPatch) -> None:
