@@ -70,8 +70,9 @@ class Predicting:
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
         """Posterior probability that the noise-free values of all constraints are at most zero at a point, `(n,)`.
 
-        A measurement there, with its noise, may come out otherwise. The constraints are independent in the model.
-        `feasible=` and failures are not included; see `success_probability`.
+        A measurement there, with its noise, may come out otherwise. Where a constraint was measured without noise, its
+        value decides. The constraints are independent in the model. `feasible=` and failures are not included; see
+        `success_probability`.
 
         Raises:
             NotReadyError: there is no value yet of the objective, or of some constraint.
