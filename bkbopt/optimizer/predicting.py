@@ -40,8 +40,8 @@ class Predicting:
             averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
                 used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
                 drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
-                covered 58 and 88 % of fresh points, and 66 and 93 % with averaging; on Branin 47 and 74 %, and 52 and
-                79 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
+                covered 59 and 89 % of fresh points, and 66 and 94 % with averaging; on Branin 49 and 76 %, and 54 and
+                80 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
 
         Raises:
             NotReadyError: there is no value yet.

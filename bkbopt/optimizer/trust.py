@@ -147,9 +147,9 @@ class Trust:
         `feasible=` accepts.
 
         It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
-        `bkbopt.search.certificate`. At 0.95 it held in 219 of 220 cases on functions drawn from the prior, in 118 of
+        `bkbopt.search.certificate`. At 0.95 it held in 216 of 220 cases on functions drawn from the prior, in 118 of
         119 on such functions with a constraint, on Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and
-        on Shekel-4 in 28 % of 60 (`python -m benchmarks.calibration`). The confidence level is that of a single call;
+        on Shekel-4 in 13 % of 60 (`python -m benchmarks.calibration`). The confidence level is that of a single call;
         of many calls some fail. With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the
         bound is the largest UCB minus the largest LCB of an evaluated point, for which the theorem's guarantee holds,
         at all times, with the maximum over infeasible points, too. If the optimum is in a narrow well without an

@@ -10,10 +10,10 @@ The confidence band of the search does not bound the gap: it is one to two stand
 fixed hyper-parameters, and is no joint statement about all points. Draws of the posterior give the distribution of the
 gap. The posterior is still slightly too narrow, since real functions are not draws of its prior. Half of the failure
 probability is reserved for that: at a confidence of 95 % the bound is the 97.5 % quantile, and at least the gap of a
-pointwise 95 % band. Frequency with which it held (`python -m benchmarks.calibration`): on functions of a prior in 219
+pointwise 95 % band. Frequency with which it held (`python -m benchmarks.calibration`): on functions of a prior in 216
 of 220 cases, on Branin in 120 of 120. It does not hold where the posterior is narrow and wrong: on Hartmann-6 it held
 in 50 of 60 cases in a box and in 42 of 60 over pools of random points, whose best arms are isolated; on Shekel-4, whose
-minima are narrow wells, in 17 of 60.
+minima are narrow wells, in 8 of 60.
 
 Over a pool the maximum of a draw is taken over the 1,000 arms with the largest upper bounds. In a box it is taken over
 1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one. Only

@@ -9,7 +9,7 @@
 
 The method is sampling importance resampling (Rubin 1987): proposals are resampled with weights posterior / proposal
 density. A fit uses the most likely hyper-parameters only, and its credible bands are too narrow: with 25 to 300 values
-of a search the 68 and 95 % bands covered 58 and 88 % of fresh points (`python -m benchmarks.calibration`).
+of a search the 68 and 95 % bands covered 59 and 89 % of fresh points (`python -m benchmarks.calibration`).
 """
 
 import math
