@@ -19,15 +19,15 @@ OPTIMIZER = (
     Fault(
         "a run ends while a constraint has no value",
         "optimizer/minimizing.py",
-        "is_feasible = is_known and (",
-        "is_feasible = (",
+        "and is_feasible and is_known",
+        "and is_feasible",
         ("optimizer/test_minimizing.py",),
     ),
     Fault(
         "a run ends where no feasible point is recommended",
         "optimizer/minimizing.py",
-        "or found.feasibility >= 0.5)",
-        "or True)",
+        "or found.feasibility >= 0.5",
+        "or True",
         ("optimizer/test_minimizing.py",),
     ),
     Fault(

@@ -265,10 +265,9 @@ class _Stop:
             n_values = self.optimizer.n_complete - len(self.optimizer.penalties)
             if n_values > self.optimizer.n_startup_trials:
                 found = self.optimizer.regret_certificate()
-                told = {name for each in self.optimizer.trials for name in each.constraints}
-                is_known = told.issuperset(self.optimizer.constraints)
-                is_feasible = is_known and (found.feasibility is None or found.feasibility >= 0.5)
-                self.asked_to |= found.bound <= self.regret and is_feasible
+                is_feasible = found.feasibility is None or found.feasibility >= 0.5
+                is_known = self.optimizer._has_all_constraints
+                self.asked_to |= found.bound <= self.regret and is_feasible and is_known
 
 
 @contextlib.contextmanager

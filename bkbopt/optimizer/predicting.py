@@ -66,6 +66,12 @@ class Predicting:
         """
         return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params)[:])
 
+    @property
+    @locked
+    def _has_all_constraints(self) -> bool:
+        """Whether there is a value of each constraint."""
+        return set(self.constraints).issubset(self._core.update().history.constraint_names)
+
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
         """Posterior probability that the noise-free values of all constraints are at most zero at a point, `(n,)`.

@@ -47,8 +47,7 @@ def odds(opt: Optimizer, X: Tensor) -> Odds:
     Constraints are left out while one of them has no value.
     """
     success = opt.success_probability_encoded(X)
-    known = {name for trial in opt.trials for name in trial.constraints}
-    if not opt.constraints or not known.issuperset(opt.constraints):
+    if not opt.constraints or not opt._has_all_constraints:
         return Odds(success, FAILING)
     is_certain = bool((success == 1.0).all())
     return Odds(success * opt.feasibility_encoded(X), INFEASIBLE if is_certain else f"{INFEASIBLE}, or fails")

@@ -54,7 +54,7 @@ __all__ = ["gap_quantile", "regret_bound"]
 N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
 #: Number of candidates, and the width, in standard deviations, of the upper bound by which they are chosen.
 N_CANDIDATES, WIDTH = 1000, 2.5
-#: Largest number of points that the user's constraint is asked about.
+#: Largest number of listed points that the user's constraint is asked about.
 MOST_CHECKED = 10_000
 #: Points whose bounds are computed at once.
 BLOCK = 4096
