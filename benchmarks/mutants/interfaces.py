@@ -88,6 +88,13 @@ RUNS = ("adapters/shell/test_run.py",)
 
 SHELL = (
     Fault(
+        "a run goes on when the regret is small enough",
+        "adapters/shell/run.py",
+        "return self.is_good_enough or (",
+        "return (",
+        ("adapters/shell/test_run.py",),
+    ),
+    Fault(
         "a table that has grown is told as a whole",
         "adapters/shell/past.py",
         "if known[key] < 0:",

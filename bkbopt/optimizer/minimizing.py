@@ -18,6 +18,7 @@ from bkbopt._support.compiled import noticed
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
@@ -26,9 +27,6 @@ from bkbopt.spaces.values import as_python, shown
 __all__ = ["maximize", "minimize"]
 
 logger = logging.getLogger(__name__)
-
-#: Trials between two regret certificates; a certificate costs as much as several asks.
-CERTIFY_EVERY = 10
 
 
 def minimize(
@@ -262,12 +260,7 @@ class _Stop:
         for callback in self.callbacks:
             self.asked_to |= as_python(callback(self.optimizer, trial)) is True  # numpy has a bool of its own
         if self.regret is not None and self.ended % CERTIFY_EVERY == 0:
-            n_values = self.optimizer.n_complete - len(self.optimizer.penalties)
-            if n_values > self.optimizer.n_startup_trials:
-                found = self.optimizer.regret_certificate()
-                is_feasible = found.feasibility is None or found.feasibility >= 0.5
-                is_known = self.optimizer._has_all_constraints
-                self.asked_to |= found.bound <= self.regret and is_feasible and is_known
+            self.asked_to |= is_good_enough(self.optimizer, self.regret)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The command line: optimisation of any command, and ask and tell.
 
-    bkbopt run SPACE.toml [--trials N] [--jobs J] -- COMMAND {x} {kind}    optimise a command, or continue
+    bkbopt run SPACE.toml [--trials N] [--stop-at-regret R] [--jobs J] -- COMMAND {x} {kind}    optimise a command,
+                                         or continue
 
     bkbopt init SPACE.toml STATE         make a log from a search space
     bkbopt init --pool ROWS [--id-column NAME] STATE     make a log over the rows of a CSV, Parquet or .npy file
@@ -16,6 +17,7 @@
     bkbopt recover STATE --older-than SECONDS [--enqueue]    fail trials of processes that died; --list shows them
 
     bkbopt best STATE                    the recommended point and the best value; for several objectives the front
+    bkbopt best STATE --regret           with a bound of its regret
     bkbopt best STATE --fixed NAME=VALUE    the best point, or the front, with a given value, evaluated or not
     bkbopt show STATE [--trials]         a summary of the log, or all trials
     bkbopt watch STATE [--once]          the progress of a run
@@ -46,7 +48,9 @@ The run stops if, before the first value, three outputs in a row do not have thi
 
 Every outcome is in the log as soon as the command has ended. After a crash the same `bkbopt run` continues: `--trials`
 counts all finished trials of the log, including failed ones, but not lost ones. Lost trials are queued again 60 seconds
-after their last heartbeat. Several runs may share a log, also together with `ask` and `tell`. Ctrl-C and SIGTERM end
+after their last heartbeat. With `--stop-at-regret R` the run ends once the regret of the recommended point is at most
+R, in units of the value, at confidence 0.95, by `Optimizer.regret_certificate`. It is computed when the run begins and
+every ten trials. Several runs may share a log, also together with `ask` and `tell`. Ctrl-C and SIGTERM end
 the commands and queue their trials again. After a `kill -9` of `bkbopt run` its commands continue, but their output is
 lost.
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from bkbopt import __version__
 from bkbopt._support.compiled import noticed
 from bkbopt._support.paths import at_home
-from bkbopt.adapters.shell import log_commands, model_commands, space_file
+from bkbopt.adapters.shell import log_commands, model_commands, readers, space_file
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
 from bkbopt.adapters.shell.usage import UsageError, as_number
@@ -190,47 +190,6 @@ def _shielded(argument: str) -> str:
     return f" {argument}" if argument.startswith("-") else argument
 
 
-def _from_zero(what: str) -> Callable[[str], float]:
-    """A reader of finite numbers >= 0, for argparse; `what` is expected, for messages."""
-
-    def read(text: str) -> float:
-        with contextlib.suppress(ValueError):
-            number = as_number(float, text)
-            if 0.0 <= number < math.inf:  # false for NaN, too
-                return number
-        raise argparse.ArgumentTypeError(f"expected {what} >= 0, got {text.strip()}")
-
-    return read
-
-
-_seconds = _from_zero("a number of seconds")
-_deviation = _from_zero("a finite standard deviation")
-
-
-def _count(text: str) -> int:
-    with contextlib.suppress(ValueError):
-        count = as_number(int, text)
-        if count >= 1:
-            return count
-    raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text.strip()}")
-
-
-def _id(text: str) -> int:
-    with contextlib.suppress(ValueError):
-        return as_number(int, text)
-    raise argparse.ArgumentTypeError(f"invalid int value: {text!r}")
-
-
-def _limit(text: str) -> tuple[str, float]:
-    name, equals, value = text.rpartition("=")
-    try:
-        if name and equals:
-            return name, as_number(float, value)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")
-
-
 class _Commands:
     """The subcommands of a parser."""
 
@@ -292,11 +251,13 @@ def _add_first(commands: _Commands) -> None:
         "else is left to do, the same command line waits for that."
     )
     run.add_argument("--storage", metavar="FILE.db", help="the log; by default the name of the space with .db")
-    text = "number of finished trials in the log at which to end; without it the run ends with Ctrl-C"
-    run.add_argument("--trials", type=_count, metavar="N", help=text)
-    run.add_argument("--jobs", type=_count, default=1, metavar="J", help="how many at once (default 1)")
+    text = "number of finished trials in the log at which to end; without it the run goes on until Ctrl-C"
+    run.add_argument("--trials", type=readers.count, metavar="N", help=text)
+    run.add_argument("--jobs", type=readers.count, default=1, metavar="J", help="how many at once (default 1)")
+    text = "end once the regret of the recommended point is at most R, in units of the value, at confidence 0.95"
+    run.add_argument("--stop-at-regret", type=readers.regret, metavar="R", help=text)
     text = "seconds after which a command is ended, and its trial fails"
-    run.add_argument("--timeout-per-trial", type=_seconds, metavar="S", help=text)
+    run.add_argument("--timeout-per-trial", type=readers.seconds, metavar="S", help=text)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     _add_init(commands)
     text = "compile all loops now, when an image of a container is built for example; else the first runs do it"
@@ -321,7 +282,9 @@ def _add_init(commands: _Commands) -> None:
     pool.add_argument("--direction", choices=("minimize", "maximize"), help="of the value (default minimize)")
     text = "avoid proposes no row twice (default allow)"
     pool.add_argument("--duplicates", choices=("allow", "avoid"), help=text)
-    pool.add_argument("--seed", type=_id, metavar="N", help="of the random numbers, a whole number >= 0")
+    pool.add_argument(
+        "--seed", type=readers.whole_number, metavar="N", help="of the random numbers, a whole number >= 0"
+    )
 
 
 def _add_asking(commands: _Commands) -> None:
@@ -331,7 +294,7 @@ def _add_asking(commands: _Commands) -> None:
         "happens once for 50 trials, with `run` once for all"
     )
     ask = commands.add("ask", model_commands.ask, text, _STATE, more=more)
-    ask.add_argument("-n", type=_count, default=1, help="how many (default 1)")
+    ask.add_argument("-n", type=readers.count, default=1, help="how many (default 1)")
     ask.add_argument("--fixed", **_FIXED)
     ask.add_argument("--pool", **_POOL)
     enqueue = commands.add("enqueue", model_commands.enqueue, "queue a point to be asked next", _STATE)
@@ -355,17 +318,17 @@ def _add_telling(commands: _Commands) -> None:
     text = "the column with the values in the file of --from; once for each objective"
     tell.add_argument("--value", metavar="COLUMN", action="append", default=[], help=text)
     text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"
-    tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
+    tell.add_argument("--constraint", metavar="NAME=G", type=readers.limit, action="append", default=[], help=text)
     text = "known standard deviation of the value's noise; once for each objective"
-    tell.add_argument("--std", metavar="S", type=_deviation, action="append", default=[], help=text)
+    tell.add_argument("--std", metavar="S", type=readers.deviation, action="append", default=[], help=text)
     text = "replace the outcome of a finished trial, or of a failed one"
     tell.add_argument("--replace", action="store_true", help=text)
     tell.add_argument("--pool", **{**_POOL, "help": f"with --from or --params, {_POOL['help']}"})
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
-    fail.add_argument("id", metavar="ID", type=_id, help="the trial")
+    fail.add_argument("id", metavar="ID", type=readers.whole_number, help="the trial")
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
     text = "seconds since the ask of a trial, or since its last heartbeat"
-    recover.add_argument("--older-than", type=_seconds, metavar="SECONDS", help=text)
+    recover.add_argument("--older-than", type=readers.seconds, metavar="SECONDS", help=text)
     recover.add_argument("--enqueue", action="store_true", help="queue their points, to be asked again")
     recover.add_argument("--list", action="store_true", help="print the running trials and their age, change nothing")
 
@@ -375,12 +338,16 @@ def _add_reading(commands: _Commands) -> None:
         "best", model_commands.best, "print the point to use and the best value told, or the front", _STATE
     )
     best.add_argument("--fixed", **_FIXED)
+    text = "print a bound of the recommended point's regret, too, in units of the value, at confidence 0.95"
+    best.add_argument("--regret", action="store_true", help=text)
     best.add_argument("--pool", **_POOL)
     show = commands.add("show", log_commands.show, "print what the log holds", _STATE)
     show.add_argument("--trials", action="store_true", help="print all trials instead, one a line")
     text = "follow the progress of a log: one line on a terminal, else a line for each change"
     follow = commands.add("watch", watch, text, _STATE)
-    follow.add_argument("--interval", type=_seconds, default=2.0, metavar="SECONDS", help="between looks (default 2)")
+    follow.add_argument(
+        "--interval", type=readers.seconds, default=2.0, metavar="SECONDS", help="between looks (default 2)"
+    )
     follow.add_argument("--once", action="store_true", help="print one line and end")
     export = commands.add("export", log_commands.export, "write the trials as a table", _STATE)
     export.add_argument("out", metavar="OUT.csv", help="where to; - is the standard output")

@@ -125,16 +125,22 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
 def best(args: argparse.Namespace) -> Iterator[Row]:
     """The recommended point; see `best_rows`."""
-    fixed, opt = _fixed(args.fixed), loaded(args)
+    fixed = _fixed(args.fixed)
+    if args.regret and fixed:
+        raise UsageError("--regret: expected without --fixed, since the bound is that of the best point of all.")
+    opt = loaded(args)
     if not opt.n_complete:
         raise NotReadyError(f"best: expected at least one trial with a value, got none of {len(opt.trials)}; tell one.")
-    return best_rows(opt, fixed)
+    if args.regret and len(opt.directions) > 1:
+        raise ArgumentError(f"--regret: expected a single objective, got {len(opt.directions)}; leave it out.")
+    return best_rows(opt, fixed, with_regret=args.regret)
 
 
-def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Iterator[Row]:
+def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None, *, with_regret: bool = False) -> Iterator[Row]:
     """The recommended point and the best observed value; for several objectives the recommended Pareto front.
 
-    With `fixed` values there is no observed value, since the point need not have been evaluated.
+    With `fixed` values there is no observed value, since the point need not have been evaluated. `with_regret` adds the
+    bound of `Optimizer.regret_certificate`.
     """
     if len(opt.directions) > 1:
         for each in opt.recommend_front(fixed=fixed):
@@ -147,6 +153,8 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
         # If no trial is feasible, the recommendation is the point that is closest to feasibility.
         feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
         row["observed"] = finished(Aims.of_optimizer(opt), opt.best_trial) if feasible else None
+    if with_regret:
+        row["regret_bound"] = opt.regret_certificate().bound
     yield row
 
 

@@ -48,9 +48,18 @@ POLL = 1.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Number of trials in the log, number of parallel commands, timeout of a trial in seconds, no progress bar."""
+    """The options of a run.
+
+    Attributes:
+        trials: number of finished trials in the log at which the run ends; None for no such end.
+        regret: regret of the recommended point at which it ends, units of the value; None for no such end.
+        jobs: number of parallel commands.
+        seconds: timeout of a trial; None for none.
+        quiet: whether there is no progress bar.
+    """
 
     trials: int | None
+    regret: float | None
     jobs: int
     seconds: float | None
     quiet: bool
@@ -65,14 +74,17 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
     with_blanks = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
     if with_blanks:
         raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {with_blanks[0]!r}.")
+    if args.stop_at_regret is not None and len(options.get("directions", ())) > 1:
+        raise ArgumentError("--stop-at-regret: expected a space with a single objective, got several; use --trials.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
-    _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
+    settings = Settings(args.trials, args.stop_at_regret, args.jobs, args.timeout_per_trial, args.quiet)
+    _Loop(opt, command, settings).go()
     if not opt.n_complete:
         failed = any(trial.state == FAIL for trial in opt.trials)
         advice = "see the errors above" if failed else "print a value of the objective beside those of constraints"
         raise NotReadyError(f"run: expected at least one trial with a value, got none of {len(opt.trials)}; {advice}.")
-    return best_rows(opt)
+    return best_rows(opt, with_regret=args.stop_at_regret is not None)
 
 
 class _Loop:
@@ -81,6 +93,8 @@ class _Loop:
     Attributes:
         jobs: the unfinished trials of this run, by number, with their processes once these are started.
         given_up: trials whose outcome is discarded.
+        is_good_enough: whether the regret of the recommended point was small enough, when it was last computed.
+        judged_at: number of finished trials at which it was last computed.
     """
 
     def __init__(self, opt: "Optimizer", command: Command, settings: Settings) -> None:
@@ -92,7 +106,8 @@ class _Loop:
         self._log, self._lock = LogFile(opt.storage), threading.Lock()
         self._events: queue.SimpleQueue[Future[Any] | None] = queue.SimpleQueue()
         self._over = threading.Event()
-        self._is_stopped = self._is_exhausted = False
+        self._is_stopped = self._is_exhausted = self.is_good_enough = False
+        self.judged_at: int | None = None
         self._awaited: set[int] = set()
         self._n_unreadable = 0
         self._bar = _bar(settings)
@@ -132,6 +147,7 @@ class _Loop:
         if self._is_stopped:
             return False
         self._recover()
+        self._judge()
         if self._n_wanted() > 0:
             self._start(threads)
         self._report_silent_trials()
@@ -142,11 +158,21 @@ class _Loop:
         return self.progress.n_finished - self.progress.n_lost
 
     def _is_complete(self) -> bool:
-        return self.settings.trials is not None and self._n_made() >= self.settings.trials
+        return self.is_good_enough or (self.settings.trials is not None and self._n_made() >= self.settings.trials)
+
+    def _judge(self) -> None:
+        """Compute the regret of the recommended point: at the beginning, and after some trials of any run."""
+        from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
+
+        made, regret = self._n_made(), self.settings.regret
+        if regret is None or self._is_complete():
+            return
+        if self.judged_at is None or made >= self.judged_at + CERTIFY_EVERY:
+            self.judged_at, self.is_good_enough = made, is_good_enough(self.opt, regret)
 
     def _n_wanted(self) -> int:
         """Number of trials to ask for now; running trials of other runs on this log are taken into account."""
-        free = 0 if self._is_exhausted else self.settings.jobs - len(self.jobs)
+        free = 0 if self._is_exhausted or self._is_complete() else self.settings.jobs - len(self.jobs)
         if self.settings.trials is None:
             return free
         alive = sum(entry.seen_at is not None for entry in self.progress.running.values())

@@ -229,6 +229,7 @@ def test_the_best_point_with_fixed_values_is_that_of_the_api(state: str, capsys:
         assert call(capsys, "ask", state, *arguments)[0]["params"].items() >= fixed.items()
     assert call(capsys, "best", state, "--fixed", "{}") == call(capsys, "best", state)
     assert "'rate'" in refused(capsys, "best", state, "--fixed", "rate=9")
+    assert "--regret: expected without --fixed" in refused(capsys, "best", state, "--regret", "--fixed", "rate=0.5")
 
 
 LIMITED = """
@@ -287,6 +288,7 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     assert [len(point["means"]) for point in front] == [len(point["stds"]) for point in front] == [2, 2]
     assert [point["params"] for point in call(capsys, "best", state, "--fixed", "x=4")] == [{"x": 4}]
     assert [trial["values"] for trial in call(capsys, "show", state, "--trials")][2:] == [[1.0, 1.0], None]
+    assert "--regret: expected a single objective, got 2" in refused(capsys, "best", state, "--regret")
     assert "expected 2 values, one for each objective" in refused(capsys, "tell", state, 3, 1.0)
     assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]
     pytest.importorskip("matplotlib")

@@ -199,6 +199,31 @@ def test_several_objectives_and_constraints_come_on_one_line(
         assert (trial["constraints"], trial["feasible"]) == ({"heat": -1.0}, True)
 
 
+def test_a_run_ends_at_the_regret_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text("seed = 0\n[space]\nx = { type = 'int', low = 0, high = 10 }\n")
+    words = ["--", sys.executable, "-S", "-c", "print(({x} - 2) ** 2)"]
+    wanted = ("run", tmp_path / "space.toml", "--stop-at-regret", "0.5")
+    (best,) = call(capsys, *wanted, "--jobs", 2, *words)
+    opt = bo.Optimizer.open(tmp_path / "space.db")
+    assert best["params"] == {"x": 2}
+    assert best["regret_bound"] == opt.regret_certificate().bound <= 0.5
+    assert 10 < len(opt.trials) < 40
+    assert states(tmp_path) == ["COMPLETE"] * len(opt.trials)
+    assert call(capsys, *wanted, "--trials", 100, *words) == [best]  # nothing is left to do
+    assert call(capsys, "best", tmp_path / "space.db", "--regret") == [best]
+    assert len(call(capsys, "run", tmp_path / "space.toml", "--trials", len(opt.trials) + 1, *words)) == 1
+    assert len(trials(tmp_path)) == len(opt.trials)
+
+
+def test_a_run_that_does_not_reach_the_regret_ends_at_its_number_of_trials(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--trials", 12, "--stop-at-regret", 0)
+    (best,) = call(capsys, "run", folder / "space.toml", *options, "--", sys.executable, "-S", "-c", "print({x})")
+    assert len(trials(folder)) == 12
+    assert best["regret_bound"] > 0.0
+
+
 # -- what it refuses ---------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +237,7 @@ def test_a_run_that_cannot_be_is_refused_before_there_is_a_log(
         (("--jobs", 0, "--", "awk"), "argument --jobs: expected a whole number >= 1, got 0"),
         (("--trials", -3, "--", "awk"), "argument --trials: expected a whole number >= 1, got -3"),
         (("--timeout-per-trial", "inf", "--", "awk"), "expected a number of seconds"),
+        (("--stop-at-regret", "-1", "--", "awk"), "--stop-at-regret: expected a finite regret >= 0, got -1"),
         (("--", sys.executable, "{z}"), "among x, kind, y, got {z}"),
         (("--", "no-such-program"), "expected a program that can be run"),
         (("--", "awk {x}"), "got 'awk {x}' as one word; leave the quotes out"),
@@ -219,6 +245,13 @@ def test_a_run_that_cannot_be_is_refused_before_there_is_a_log(
     ):
         assert message in refused(capsys, "run", space, *more)
     assert sorted(path.name for path in folder.iterdir()) == ["box.py", "space.toml"]
+
+
+def test_a_regret_of_several_objectives_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text('directions = ["minimize", "minimize"]\n[space]\nx = [1, 2, 3]\n')
+    wanted = ("run", tmp_path / "space.toml", "--stop-at-regret", 1, "--", sys.executable)
+    assert "--stop-at-regret: expected a space with a single objective" in refused(capsys, *wanted)
+    assert [path.name for path in tmp_path.iterdir()] == ["space.toml"]
 
 
 def test_a_log_of_another_space_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
