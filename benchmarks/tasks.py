@@ -35,6 +35,8 @@ __all__ = [
     "of_problem",
     "of_tuning",
     "over_decades",
+    "with_heavy_tails",
+    "with_much_noise",
     "with_outliers",
     "with_penalties",
     "with_rates",
@@ -127,6 +129,31 @@ def with_outliers(task: Task, kind: str) -> Task:
         return told - abs(error) * (share < 0.03), counted
 
     return replace(task, name=f"{task.name}-{kind}", observe=observe, note=f"{task.note}; {kind}")
+
+
+def with_much_noise(task: Task) -> Task:
+    """The task with ten times the noise: its standard deviation is an interquartile range."""
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        told, counted = task.observe(params, seed, number)
+        return counted + 10.0 * (told - counted), counted
+
+    note = task.note.replace("noise sd = 0.1 IQR", "noise sd = 1 IQR")
+    return replace(task, name=f"{task.name}-noisy", observe=observe, note=note)
+
+
+def with_heavy_tails(task: Task) -> Task:
+    """The task with noise of Student's t-distribution with two degrees of freedom, whose variance is infinite.
+
+    Its interquartile range is 0.16 times that of the function; of 100 values two are 0.7 IQR or more away.
+    """
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        _, counted = task.observe(params, seed, number)
+        return counted + 0.1 * task.scale * float(np.random.default_rng([80, seed, number]).standard_t(2.0)), counted
+
+    note = task.note.replace("noise sd = 0.1 IQR", "noise = 0.1 IQR times t with 2 degrees of freedom")
+    return replace(task, name=f"{task.name}-tails", observe=observe, note=note)
 
 
 def over_decades(task: Task) -> Task:
@@ -304,6 +331,10 @@ OUTLIERS: dict[str, tuple[str, ...]] = {
 #: The same functions with values over many decades; see `over_decades`.
 DECADES: tuple[str, ...] = tuple(f"{name}-decades" for name in _TRANSFORMED)
 
+#: The same functions with noise of an interquartile range, and with noise of heavy tails.
+NOISY: tuple[str, ...] = tuple(f"{name}-noisy" for name in _TRANSFORMED)
+HEAVY_TAILS: tuple[str, ...] = tuple(f"{name}-tails" for name in _TRANSFORMED)
+
 #: The same functions with penalties; see `with_penalties`.
 PENALTIES: tuple[str, ...] = tuple(f"{name}-penalties" for name in _TRANSFORMED)
 
@@ -323,6 +354,8 @@ SETS: dict[str, tuple[str, ...]] = {
     **OUTLIERS,
     "decades": DECADES,
     "penalties": PENALTIES,
+    "noisy": NOISY,
+    "heavy-tails": HEAVY_TAILS,
     "rates": RATES,
 }
 
@@ -344,8 +377,9 @@ TASKS |= {
     for kind in OUTLIERS
 }
 TASKS |= {
-    f"{name}-decades": lambda name=name: over_decades(TASKS[name]())  # type: ignore[misc]
+    f"{name}-{kind}": lambda name=name, change=change: change(TASKS[name]())  # type: ignore[misc]
     for name in _TRANSFORMED
+    for kind, change in (("decades", over_decades), ("noisy", with_much_noise), ("tails", with_heavy_tails))
 }
 TASKS |= {
     f"{problem.name}-{kind}": lambda problem=problem, make=make: make(problem)  # type: ignore[misc]
