@@ -5,6 +5,7 @@ comes first, since the fitted kernel need not be right there. Failed and running
 branch in which all trials fail is given up.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -53,13 +54,10 @@ class Region:
         return torch.nonzero((X[:, columns] == setting[columns]).all(1))[:, 0]
 
 
-Make = Callable[[Branch], Region]
-
-
 def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Generator) -> list[Region]:
     """The regions of all branches of a declared space, or of many of them."""
-    regions, _ = _regions(history, space, fixed, rng)
-    return [make(branch) for branch, make in regions]
+    branches, make, _ = _branches(history, space, fixed, rng)
+    return list(map(make, branches))
 
 
 def region_of(
@@ -76,30 +74,29 @@ def region_of(
     """
     assert request.space is not None
     rng, fixed = request.rng(), request.fixed
-    regions, branching = _regions(history, request.space, fixed, rng)
+    branches, make, branching = _branches(history, request.space, fixed, rng)
     if exhausted:
-        regions = [(branch, make) for branch, make in regions if make(branch).key not in exhausted]
-    if len(regions) <= 1:
-        return next((make(branch) for branch, make in regions), None)
-    share = max(BRANCH_POINTS // len(regions), 16)
+        branches = [branch for branch in branches if make(branch).key not in exhausted]
+    if len(branches) <= 1:
+        return next(map(make, branches), None)
+    share = max(BRANCH_POINTS // len(branches), 16)
 
-    def scored(branch: Branch, make: Make) -> tuple[float, Region]:
+    def scored(branch: Branch) -> tuple[float, Region]:
         region = make(branch)
         incumbents = posteriors.incumbents(region.members(history.encoding, posteriors.known.X))
         with torch.no_grad():
             X = torch.cat([region.embedding(region.embedding.sample(share, rng)), incumbents])
             return float(criterion(X).max()), region
 
-    candidates = [scored(branch, make) for branch, make in regions]
-    visits = _visits([branch for branch, _ in regions], request.running, history.failed)
-    equal = (len(history.finished) - history.n_failed) / len(regions)
+    candidates = list(map(scored, branches))
+    visits = _visits(branches, request.running, history.failed)
+    equal = (len(history.finished) - history.n_failed) / len(branches)
     neglected = min(visits) < min(PATIENCE * math.sqrt(equal), OWED * equal)
-    open_to = [i for i in range(len(regions)) if not neglected or visits[i] == min(visits)]
+    open_to = [i for i in range(len(branches)) if not neglected or visits[i] == min(visits)]
     best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
     if branching is not None and not neglected:
         # Combinations of switches without trials compete by their scores, but are not visited first.
-        make = regions[0][1]
-        crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if branch.has(fixed)]
+        crossed = [scored(branch) for branch in branching.crossings(best[1].branch) if branch.has(fixed)]
         crossed = [candidate for candidate in crossed if candidate[1].key not in exhausted]
         best = max([best, *crossed], key=lambda candidate: candidate[0])
     return best[1]
@@ -114,47 +111,44 @@ def further_regions(history: History, request: Request, searched: Sequence[objec
     known, limit, fixed = set(searched), MAX_BRANCHES, request.fixed
     while limit < MOST_BRANCHES:
         limit *= 4
-        regions, branching = _regions(history, request.space, fixed, request.rng(), limit)
-        new = {region.key: region for region in (make(branch) for branch, make in regions) if region.key not in known}
+        branches, make, branching = _branches(history, request.space, fixed, request.rng(), limit)
+        new = {region.key: region for region in map(make, branches) if region.key not in known}
         if not new:
             break
         known.update(new)
         yield from new.values()
     if branching is None:
         return
-    make, crossings = regions[0][1], map(branching.crossings, branching.seen)
-    for region in map(make, (branch for branches in crossings for branch in branches if branch.has(fixed))):
+    crossings = itertools.chain.from_iterable(map(branching.crossings, branching.seen))
+    for region in map(make, (branch for branch in crossings if branch.has(fixed))):
         if region.key not in known:
             known.add(region.key)
             yield region
 
 
-def _regions(
+def _branches(
     history: History, space: Space, fixed: Point, rng: np.random.Generator, limit: int = MAX_BRANCHES
-) -> tuple[list[tuple[Branch, Make]], Branching | None]:
-    """Branches that have the fixed values, each with a function that makes its region; and the `Branching`."""
+) -> tuple[list[Branch], Callable[[Branch], Region], Branching | None]:
+    """Branches that have the fixed values, what makes a region of each, and the `Branching` if it was inferred."""
     known = {key: p for key, p in space.keyed.items() if key in history.parameters}
     proposed = {key: p for key, p in known.items() if key not in fixed}
-    if history.problem.space is not None and not space.is_conditional:
-        branch = Branch({}, tuple(proposed), 0)
-        return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
-    branching: Branching | None = None
-    if history.problem.space is not None:
+    is_declared, branching = history.problem.space is not None, None
+    if is_declared and space.is_conditional:
         branches = declared_branches(space, history.presence, limit, rng, fixed)
-    elif history.is_conditional:
+    elif not is_declared and history.is_conditional:
         branching = inferred(history.presence, known)  # a fixed parameter may be a switch
         branches = branching.branches(limit, fixed)
     else:
         branches = [Branch({}, tuple(proposed), 0)]
     # Columns that are present but not proposed have the values of the latest trial.
-    latest = history.presence.latest if history.problem.space is None else {}
+    latest = {} if is_declared else history.presence.latest
     held = {key: value for key, value in latest.items() if key not in space.keyed}
 
     def make(branch: Branch) -> Region:
         free = {key: proposed[key] for key in branch.free if key in proposed}
         return Region(branch, history.encoding.embedding(free, {**held, **branch.setting, **fixed}))
 
-    return [(branch, make) for branch in branches], branching
+    return branches, make, branching
 
 
 def _visits(branches: Sequence[Branch], running: Sequence[Point], failed: Presence) -> list[int]:
