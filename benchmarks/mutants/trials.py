@@ -130,8 +130,8 @@ TRIALS = (
     Fault(
         "an interrupted update forgets ranges",
         "search/trials/history.py",
-        "for name in evaluation.constraints}\n        self._merge_all()\n",
-        "for name in evaluation.constraints}\n",
+        "        self._merge_all()\n        self._void()\n",
+        "        self._void()\n",
         HISTORY,
     ),
     Fault(

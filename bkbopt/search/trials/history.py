@@ -66,7 +66,6 @@ class History:
         self._failed_at: Latest[Tensor] = Latest()
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
-        self._constraints: set[str] = set()
         self._constant = {} if problem.pool is None else dict(problem.pool.constant)
         self._encoding: Encoding | None = None
         self._stretches: Mapping[str, Stretch] = {}
@@ -104,7 +103,6 @@ class History:
     def _begin_anew(self) -> None:
         """Reset all data that follow from the trials and the problem, after an interrupt."""
         self._numbers = {evaluation.number for evaluation in self.finished}
-        self._constraints = {name for evaluation in self.finished for name in evaluation.constraints}
         self._merge_all()
         self._void()
 
@@ -131,7 +129,6 @@ class History:
                 bisect.insort(self.finished, evaluation, key=lambda other: other.order)
             else:
                 self.finished.append(evaluation)
-            self._constraints.update(evaluation.constraints)
             for space in evaluation.spaces if evaluation.did_run else ():
                 self._widen(space)
             if self._varies(evaluation.point):
@@ -340,7 +337,7 @@ class History:
     @property
     def constraint_names(self) -> list[str]:
         """Names of all constraints with values, sorted."""
-        return sorted(self._constraints)
+        return sorted(self._limits)
 
     def constraint(self, name: str, first: int) -> Rows:
         """The rows of a constraint; it is fitted from its first value on while it has fewer than `first`.
@@ -348,7 +345,7 @@ class History:
         Past data may have values of the objective only, and what is not known to be feasible must not be proposed
         again and again.
         """
-        column = self._limits.get(name, ValuedRows())
+        column = self._limits[name]
         return self._rows(column, self._mark(column, first if len(column.y) >= first else 1))
 
     def _mark(self, column: ValuedRows, first: int) -> int:
