@@ -29,6 +29,7 @@ from bkbopt.search.trials.penalties import Penalties
 from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, PRUNED, RUNNING
 from bkbopt.search.trials.valued_rows import ValuedRows
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, merged
 from bkbopt.spaces.space import Parameter, Space
 from bkbopt.spaces.stretched import Stretch, can_be_stretched, stretched
@@ -266,14 +267,19 @@ class History:
         return Encoding(tuple((key, self.parameters[key]) for key in (*first, *rest)))
 
     @property
+    def _encoder(self) -> Encoding | Arms:
+        """What encodes points: the pool, or the encoding of a space."""
+        return self.encoding if self.problem.pool is None else self.problem.pool
+
+    @property
     def dim(self) -> int:
         """Number of encoded columns d."""
-        return self.encoding.dim if self.problem.pool is None else self.problem.pool.dim
+        return self._encoder.dim
 
     @property
     def categorical(self) -> tuple[int, ...]:
         """Columns that hold category codes."""
-        return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
+        return self._encoder.categorical
 
     @property
     def constant(self) -> tuple[int, ...]:
@@ -284,11 +290,11 @@ class History:
     @property
     def n_codes(self) -> Mapping[int, int]:
         """Number of the codes of each column that holds codes."""
-        return self.encoding.n_codes if self.problem.pool is None else self.problem.pool.n_codes
+        return self._encoder.n_codes
 
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
         """Encoded points `(n, d)`; those at the beginning that are in the last list are not encoded again."""
-        encoder = self.encoding if self.problem.pool is None else self.problem.pool
+        encoder = self._encoder
         by, last, X = self._encoded_last
         if by is not encoder:
             last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
