@@ -65,8 +65,8 @@ MODELS = (
     Fault(
         "constraints hold above zero",
         "search/models.py",
-        "Fitter(self._limits, -1.0,",
-        "Fitter(self._limits, 1.0,",
+        "Fitter(self._limit_options, -1.0,",
+        "Fitter(self._limit_options, 1.0,",
         (*SEVERAL, *FAILURES),
     ),
     Fault(

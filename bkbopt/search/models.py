@@ -56,7 +56,7 @@ class Models:
         self.history, self.options, self.confidence = history, options, confidence
         self.seed, self.first = seed, first
         #: Constraints and failing are always fitted, since the user's kernel and noise are those of the objective.
-        self._limits = replace(options, fit=True)
+        self._limit_options = replace(options, fit=True)
         self.objectives: list[Quantity] = []
         self.constraints: dict[str, Quantity] = {}
         self.failing: Quantity | None = None
@@ -100,7 +100,7 @@ class Models:
 
     def _limit(self, stream: int, *, is_failing: bool = False) -> Quantity:
         """A quantity that must stay below zero; its sign is such that larger is more feasible."""
-        fitter = Fitter(self._limits, -1.0, winsorised=False, is_limit=True, extended=not is_failing)
+        fitter = Fitter(self._limit_options, -1.0, winsorised=False, is_limit=True, extended=not is_failing)
         return Quantity(fitter, self.seed, stream, is_stated=not is_failing)
 
     @property
