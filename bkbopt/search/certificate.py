@@ -180,8 +180,9 @@ class _Draws:
     def of(cls, models: Models, limits: Sequence[Quantity], x: Tensor, X: Tensor, rng: np.random.Generator) -> Self:
         """Draws that will be evaluated at the points `X (n, d)`, among others; `x (d,)` is the recommended one."""
         objective = _Paths.of(models.objectives[0], X, rng)
-        drawn = [(_Paths.of(limit, X, rng), _is_certain(models, limit, x)) for limit in limits]
-        uncertain, certain = ([paths for paths, is_certain in drawn if is_certain == own] for own in (False, True))
+        uncertain, certain = list[_Paths](), list[_Paths]()
+        for limit in limits:
+            (certain if _is_certain(models, limit, x) else uncertain).append(_Paths.of(limit, X, rng))
         return cls(models.objectives[0].scaler, objective, uncertain, certain)
 
     @property
@@ -224,13 +225,12 @@ def _candidates(
 ) -> tuple[list[BoxCandidates | None], Tensor, Tensor]:
     """Candidate sets (None for listed points), candidates `(n, d)`, and the number of the set of each, `(n,)`."""
     incumbents, feasible = posteriors.incumbents(), designer.problem.feasible
-    boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
         rows, usable = designer.candidates.pool.spread(incumbents, rng)
         X, _ = _best(rows, posteriors, None if feasible is None else usable)
-        return boxes, X, torch.zeros(len(X), dtype=torch.int64)
+        return [None], X, torch.zeros(len(X), dtype=torch.int64)
     assert designer.problem.space is not None
-    boxes, parts, checks = [], list[Tensor](), list[Callable[[int], bool]]()
+    boxes, parts, checks = list[BoxCandidates | None](), list[Tensor](), list[Callable[[int], bool]]()
     for region in regions_of(designer.history, designer.problem.space, {}, rng):
         found = candidates_of(region.embedding, feasible)
         if isinstance(found, BoxCandidates):
@@ -296,7 +296,6 @@ def _climbed(candidates: BoxCandidates, draws: _Draws, X: Tensor, columns: Tenso
         return draws.penalised(candidates.embedding(U), columns.repeat(len(U) // len(columns)))
 
     starts = candidates.embedding.project(X)
-    with small_work():
-        found = candidates.maximizer.climbed(starts, score, ITERATIONS)
-        usable = torch.tensor([candidates.usable(found, i) for i in range(len(found))], dtype=torch.bool)
-        return score(torch.where(usable[:, None], found, starts))
+    found = candidates.maximizer.climbed(starts, score, ITERATIONS)
+    usable = torch.tensor([candidates.usable(found, i) for i in range(len(found))], dtype=torch.bool)
+    return score(torch.where(usable[:, None], found, starts))
