@@ -203,7 +203,7 @@ class BoxMaximizer:
         discrete = any(c.n_values is not None for c in self.space.columns)
         moving = list(range(len(X)))
         for _ in range(3 if discrete else 1):
-            climbed = self._ascend(X, score, most) if self._relaxed else X
+            climbed = self.climbed(X, score, most)
             if not discrete:
                 return climbed
             # A row that no move improves, and that has not changed since, is not moved again.
@@ -213,15 +213,13 @@ class BoxMaximizer:
                 break
         return X
 
-    def climbed(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
-        """The points `X (n, d)` after a gradient ascent, in the relaxed columns.
+    def climbed(self, X: Tensor, score: Score, most: int) -> Tensor:
+        """The points `X (n, d)` after a gradient ascent of `most` steps in the relaxed columns, where it improves them.
 
         The score may differ from row to row; it is called with the points or with several copies of them.
         """
-        return self._ascend(X, score, max_iterations) if self._relaxed else X
-
-    def _ascend(self, X: Tensor, score: Score, most: int) -> Tensor:
-        """Gradient ascent of each row in the relaxed columns; rows that did not improve are unchanged."""
+        if not self._relaxed:
+            return X
         columns, Y, bound = self._relaxed, X.clone(), plain_bound_of(score)
         if bound is None:
             Y[:, columns] = torch.from_numpy(self._ascended(X, score, most))
