@@ -175,33 +175,29 @@ class _Model:
     Attributes:
         data: standardised values at unique points, warped ones or not.
         offset: added to the evidence, so that it is that of the values that are not warped, less the margin of warping.
-        start: noise variance at the start of a fit.
+        kernel: the kernel at the start of a fit.
+        noise: noise variance at the start of a fit.
         fit_noise: whether the noise is fitted.
-        categorical: columns that hold category codes.
         fit: the result.
     """
 
     data: FitData
     offset: float
-    start: float
+    kernel: ARDKernel
+    noise: float
     fit_noise: bool
-    categorical: tuple[int, ...]
     fit: Fit
 
     @classmethod
     def of(cls, scaled: ScaledValues, categorical: tuple[int, ...], offset: float = 0.0) -> "_Model":
         """A fit to scaled values."""
-        unfitted = Fit(matern52(scaled.data.U.shape[1], categorical=categorical), scaled.noise, -math.inf)
-        return cls(scaled.data, offset, scaled.noise, scaled.fit_noise, categorical, unfitted).fitted()
-
-    @property
-    def _kernel(self) -> ARDKernel:
-        """The kernel at the start of a fit."""
-        return matern52(self.data.U.shape[1], categorical=self.categorical)
+        data, noise, kernel = scaled.data, scaled.noise, matern52(scaled.data.U.shape[1], categorical=categorical)
+        fit = fit_stationary(data, kernel, noise, fit_noise=scaled.fit_noise)
+        return cls(data, offset, kernel, noise, scaled.fit_noise, fit)
 
     def fitted(self) -> "_Model":
         """The model with another fit."""
-        return replace(self, fit=fit_stationary(self.data, self._kernel, self.start, fit_noise=self.fit_noise))
+        return replace(self, fit=fit_stationary(self.data, self.kernel, self.noise, fit_noise=self.fit_noise))
 
     def screened(self, j: int) -> float:
         """The evidence of the kernel with the lengthscale of column j as fitted, or the best one of a few others."""
@@ -220,7 +216,7 @@ class _Model:
     @property
     def structured(self) -> float:
         """The evidence of the best structure, less its margin."""
-        found = structure_evidence(self.data, self._kernel, self.start, self.fit, fit_noise=self.fit_noise)
+        found = structure_evidence(self.data, self.kernel, self.noise, self.fit, fit_noise=self.fit_noise)
         return found + self.offset
 
 
