@@ -117,18 +117,17 @@ def stretches_of(
         return {}
     found, keys = dict[str, Stretch](), list(encoding.columns)
     objectives = [_Objective.of(used, k, encoding, options, signs) for k in range(len(signs))]
-    evidence, margin = math.nan, MARGIN + math.log(len(STRETCHES) * encoding.dim)
+    margin = MARGIN + math.log(len(STRETCHES) * encoding.dim)
     while open_to:
         tried = [(j, by, [o.stretched(j, by).fitted() for o in objectives]) for j, by in _first(open_to, objectives)]
         j, by, stretched = max(tried, key=lambda one: sum(o.stationary for o in one[2]))
         if sum(o.stationary for o in stretched) < sum(o.stationary for o in objectives) + PROMISING:
             break
-        evidence = sum(o.structured for o in objectives) if not found else evidence
-        gained = sum(o.structured for o in stretched) - evidence
+        gained = sum(o.structured for o in stretched) - sum(o.structured for o in objectives)
         logger.debug("column %s, %s: the evidence gains %.1f", keys[j], by, gained)
         if gained < margin:
             break
-        found[keys[j]], evidence, objectives = by, evidence + gained, stretched
+        found[keys[j]], objectives = by, stretched
         open_to = [(i, other) for i, other in open_to if i != j]
     return found
 
