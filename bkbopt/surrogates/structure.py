@@ -112,14 +112,14 @@ def fit_structure(
 
 def fit_stationary(data: FitData, kernel: ARDKernel, noise: float, *, fit_noise: bool) -> Fit:
     """The fit of the stationary kernel to all `data`; the arguments are those of `fit_structure`."""
-    return _Search(data, kernel, fit_noise).plain(noise)
+    return _Search(data, kernel, noise, fit_noise).plain()
 
 
 def structure_evidence(data: FitData, kernel: ARDKernel, noise: float, plain: Fit, *, fit_noise: bool) -> float:
     """The evidence of the best structure for all `data`, less its margin; `plain` is what `fit_stationary` gives."""
     if len(data.U) < FEWEST:
         return plain.value
-    margin, best = _Search(data, kernel, fit_noise).best(plain, noise)
+    margin, best = _Search(data, kernel, noise, fit_noise).best(plain)
     return best.value - margin
 
 
@@ -128,11 +128,11 @@ def _fitted(
 ) -> Fit:
     """The best structure for a part of the points, fitted to all of them."""
     if len(data.U) < FEWEST:
-        return _Search(data, kernel, fit_noise).plain(noise)
+        return _Search(data, kernel, noise, fit_noise).plain()
     few = data.subset(COMPARED, rng)
-    search = _Search(few, kernel, fit_noise)
-    plain = search.plain(noise)
-    margin, chosen = search.best(plain, noise) if extended else (0.0, plain)
+    search = _Search(few, kernel, noise, fit_noise)
+    plain = search.plain()
+    margin, chosen = search.best(plain) if extended else (0.0, plain)
     if few is data:
         return chosen
     found = _continued(data, chosen, fit_noise)
@@ -169,10 +169,11 @@ def _level(kernel: Kernel) -> list[Kernel]:
 
 @dataclass(frozen=True)
 class _Search:
-    """The comparison of kernels; `start` is the kernel from which fits start."""
+    """The comparison of kernels; fits start from the kernel `start` and the noise variance `noise`."""
 
     data: FitData
     start: ARDKernel
+    noise: float
     fit_noise: bool
 
     def fit(self, kernel: Kernel, noise: float, least: float = -math.inf) -> Fit:
@@ -180,43 +181,43 @@ class _Search:
         settings = FitSettings(least=least)
         return fit_from(self.data, kernel, noise, fit_noise=self.fit_noise, with_mean=True, settings=settings)
 
-    def plain(self, noise: float) -> Fit:
+    def plain(self) -> Fit:
         """The stationary kernel, the better one of two fits that start with little and with much noise.
 
         From little noise a fit to noisy values may end at short lengthscales, which explain the noise.
         """
-        quiet = self.fit(self.start, noise)
+        quiet = self.fit(self.start, self.noise)
         noisy = self.fit(self.start, NOISY) if self.fit_noise else quiet
         return noisy if noisy.value > quiet.value + PROGRESS else quiet
 
-    def best(self, plain: Fit, noise: float) -> tuple[float, Fit]:
+    def best(self, plain: Fit) -> tuple[float, Fit]:
         """The gain that is required of the best kernel over `plain`, and its fit."""
         columns = list(self.start.numeric)
         if len(columns) > MANY:
-            return 0.0, self.with_trend(self.of_few(plain, columns), noise)
+            return 0.0, self.with_trend(self.of_few(plain, columns))
         found = [(0.0, plain)]  # pairs of margin and fit
         margin = ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
         rotated = self.rotated(plain, columns, plain.value + PROMISING * margin)
         if rotated.value > plain.value + margin:
             found.append((margin, rotated))
         if len(columns) + len(self.start.categorical) > 1:
-            found += [(margin + SUM_MARGIN, self.with_columns(fit, noise)) for margin, fit in found]
-            ripples = self.with_ripples(plain, noise)
+            found += [(margin + SUM_MARGIN, self.with_columns(fit)) for margin, fit in found]
+            ripples = self.with_ripples(plain)
             # Ripples and noise are nearly alike where no point is repeated: the prior of the noise must not decide.
             gain = _log_prior_of_noise(ripples) - _log_prior_of_noise(plain)
             found.append((RIPPLE_MARGIN + max(gain, 0.0), ripples))
         return max(found, key=lambda pair: pair[1].value - pair[0])
 
-    def with_columns(self, fit: Fit, noise: float) -> Fit:
+    def with_columns(self, fit: Fit) -> Fit:
         """The kernel of `fit`, rotated or not, plus a sum over columns."""
         # The fit starts from the lengthscales of `start`: the fitted ones may be short because of ripples.
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
         added = ColumnsKernel.start(self.start.dim, self.start.categorical, self.start.inactive)
-        return self.fit(SumKernel((base, added)), max(noise, fit.noise), fit.value)
+        return self.fit(SumKernel((base, added)), max(self.noise, fit.noise), fit.value)
 
-    def with_ripples(self, plain: Fit, noise: float) -> Fit:
+    def with_ripples(self, plain: Fit) -> Fit:
         """The stationary kernel plus ripples, a kernel of the same form."""
-        return self.fit(SumKernel((self.start, _ripples(self.start))), noise, plain.value)
+        return self.fit(SumKernel((self.start, _ripples(self.start))), self.noise, plain.value)
 
     def of_few(self, plain: Fit, columns: list[int]) -> Fit:
         """The best kernel of those `columns` that have the shortest lengthscales; `plain` if none is better."""
@@ -242,11 +243,11 @@ class _Search:
         gain, fit = max(gains.values(), key=lambda pair: pair[0])
         return fit if gain > 0.0 else plain
 
-    def with_trend(self, best: Fit, noise: float) -> Fit:
+    def with_trend(self, best: Fit) -> Fit:
         """The better one of `best`, a stationary kernel, and of such a kernel of the same columns plus a trend."""
         stationary = stationary_start(best.kernel, self.start)
         trend = SphericalKernel.start(stationary.dim, (*stationary.categorical, *stationary.inactive))
-        beside = self.fit(SumKernel((stationary, trend)), noise)
+        beside = self.fit(SumKernel((stationary, trend)), self.noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int], least: float) -> Fit:

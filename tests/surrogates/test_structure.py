@@ -89,7 +89,7 @@ def test_ripples_that_are_no_sum_over_columns_get_a_kernel_of_their_own() -> Non
     # The noise variance is 0.01, of which ripples may explain a part. A stationary kernel takes the ripples for noise.
     few = FitData.of(data).subset(structure.COMPARED, np.random.default_rng(0))
     assert noise < 0.02
-    assert structure._Search(few, matern52(3), True).plain(0.01).noise > 0.05
+    assert structure._Search(few, matern52(3), 0.01, True).plain().noise > 0.05
 
 
 @pytest.mark.parametrize(("longest", "starts"), [(0.8, 2), (0.08, 1)])

@@ -15,7 +15,7 @@ from bkbopt.surrogates.structure import fit_structure
 DIAGONAL = torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64) / 2.0**0.5
 
 
-def as_ridge(search: structure._Search, plain: Fit, noise: float) -> tuple[float, Fit]:
+def as_ridge(search: structure._Search, plain: Fit) -> tuple[float, Fit]:
     """Claims that the function is constant along one diagonal."""
     assert isinstance(plain.kernel, ARDKernel)
     lengths = torch.tensor([-2.0, 3.0], dtype=torch.float64)
