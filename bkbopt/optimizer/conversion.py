@@ -222,7 +222,7 @@ class PoolConversion:
         points = self.points(rows)
         if not points:
             return points
-        X, known = self.pool.encode(points), {frozenset((entry.point or {}).items()) for entry in running}
+        X, known = self.pool.encode(points), {frozenset(entry.point.items()) for entry in running}
         there = set(row_keys(self.pool.X[torch.from_numpy(self.pool.rows_of(X))]))
         out = []
         for key, point in zip(row_keys(X), points, strict=True):

@@ -227,8 +227,8 @@ class LoggedDesigner:
 
     def stored(self, entry: Entry) -> Entry:
         """An entry with its parameters as JSON values, with labels of a product's parts, as a file stores it."""
-        conversion, point = conversion_of(self.spaces[entry.space]), {} if entry.point is None else entry.point
-        params = {**conversion.labels(entry.trial.params), **conversion.stored(point)}
+        conversion = conversion_of(self.spaces[entry.space])
+        params = {**conversion.labels(entry.trial.params), **conversion.stored(entry.point)}
         return replace(entry, trial=replace(entry.trial, params=params))
 
     # -- the designer ------------------------------------------------------------------------------------------------
@@ -254,11 +254,11 @@ class LoggedDesigner:
 
     def point(self, entry: Entry) -> Point:
         """The point of an entry with the values that later spaces state for it."""
-        return self.spaces.complete(entry.point or {}, entry.space)[0]
+        return self.spaces.complete(entry.point, entry.space)[0]
 
     def _evaluation(self, entry: Entry) -> Evaluation:
         t, space, n_then = entry.trial, self.spaces[entry.space], entry.n_values
-        point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point or {}, entry.space)  # left out
+        point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point, entry.space)  # left out
         order = (float(-1 if entry.place is None else entry.place), t.id)
         known = space if isinstance(space, Space) else None
         row = self.conversion.name(t) if point else None
@@ -302,12 +302,12 @@ class LoggedDesigner:
         index = conversion.as_named(trial.index, params)
         if index == trial.index:
             return entry
-        params, label = conversion.params(entry.point or {}, index), conversion.label(index)
+        params, label = conversion.params(entry.point, index), conversion.label(index)
         return replace(entry, trial=replace(trial, index=index, params=params, label=label))
 
     def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
-        designer, number, running = self.update(), len(self.log), {e.trial.id: e.point or {} for e in queued}
+        designer, number, running = self.update(), len(self.log), {e.trial.id: e.point for e in queued}
         if count is None:
             suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
         else:
@@ -324,10 +324,10 @@ class LoggedDesigner:
     def _from_queue(self, count: int, fixed: Point) -> list[Entry]:
         entries: list[Entry] = []
         for number, queued in [(number, self.log.entries[number]) for number in self.log.waiting]:
-            given = queued.point or {}
+            given = queued.point
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
             if len(entries) < count and agrees and self.conversion.holds({**given, **fixed}):
-                running = {entry.trial.id: entry.point or {} for entry in entries}
+                running = {entry.trial.id: entry.point for entry in entries}
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                     entry = self._entry(number, suggestion.point, suggestion.index, utc_now())

@@ -38,7 +38,7 @@ def finished(
     running: dict[frozenset[tuple[str, float]], list[int]] = {}
     if any(isinstance(report.target, Mapping) for report in reports):
         for i in log.running:
-            running.setdefault(_key(log.entries[i].point or {}), []).append(i)
+            running.setdefault(_key(log.entries[i].point), []).append(i)
     taken: set[int] = set()
     done: list[Entry] = []
     now, n_new = utc_now(), 0

@@ -122,7 +122,7 @@ class Entry:
     Attributes:
         trial: the public record.
         space: number of the space or pool from which it was proposed; see `LoggedDesigner.spaces`.
-        point: its parameters in internal form; None if they were not converted yet.
+        point: its parameters in internal form; empty as long as they are not converted.
         place: place in the order of completion; None before.
         seen_at: time of the last heartbeat, of a lost trial that of its end; None if there was none.
         diagnostics: record of the ask; None for points that were told without being asked for.
@@ -130,7 +130,7 @@ class Entry:
 
     trial: Trial
     space: int
-    point: Mapping[str, float] | None = None
+    point: Mapping[str, float] = field(default_factory=dict)
     place: int | None = None
     seen_at: datetime | None = None
     diagnostics: Diagnostics | None = None
