@@ -16,7 +16,7 @@ from bkbopt import confidence
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
-from bkbopt.optimizer.log_file import Described
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import is_plain, to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.arms import Arms

@@ -38,7 +38,7 @@ from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "LogFile", "Writer"]
+__all__ = ["LogFile", "Writer"]
 
 #: Connections that a child process inherited by a fork. SQLite allows it neither to use nor to close them.
 _inherited: list[sqlite3.Connection] = []

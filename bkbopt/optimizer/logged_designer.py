@@ -16,7 +16,8 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, Space
 from bkbopt.optimizer.arguments import check_columns
 from bkbopt.optimizer.conversion import conversion_of
 from bkbopt.optimizer.description import describe, read_changed
-from bkbopt.optimizer.log_file import Described, LogFile, Writer
+from bkbopt.optimizer.log_file import LogFile, Writer
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.outcomes import finished, replaced
 from bkbopt.optimizer.telling import Report

@@ -22,7 +22,8 @@ from bkbopt.optimizer.description import (
     read_surrogate,
     with_new_options,
 )
-from bkbopt.optimizer.log_file import Described, LogFile
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.criteria.acquisition import Acquisition

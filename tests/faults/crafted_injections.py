@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bkbopt.optimizer import log_schema as schema
-from bkbopt.optimizer.log_file import Described
+from bkbopt.optimizer.log_rows import Described
 from tests.faults.crafted_json import edited, hostile_cell
 from tests.faults.foreign_files import foreign_file, hot_journal, schema_edit
 

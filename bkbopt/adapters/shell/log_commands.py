@@ -11,8 +11,9 @@ from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell, finished, point
 from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.log_file import Described, LogFile
+from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_labels import labelled
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
 from bkbopt.optimizer.trial_tables import table_of
 from bkbopt.optimizer.trials import Outcome, Trial, utc_now
