@@ -14,7 +14,8 @@ from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
-from bkbopt.optimizer.trials import COMPLETE, Trial, utc_now
+from bkbopt.optimizer.trials import Trial, utc_now
+from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 
 __all__ = ["optimizer_of"]

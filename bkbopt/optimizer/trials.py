@@ -13,10 +13,6 @@ from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = [
-    "COMPLETE",
-    "FAIL",
-    "RUNNING",
-    "WAITING",
     "Entry",
     "Outcome",
     "Trial",

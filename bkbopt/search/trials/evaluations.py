@@ -7,17 +7,13 @@ import numpy as np
 
 from bkbopt.search.trials.curves import Curve
 from bkbopt.search.trials.reports import Diagnostics
-from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
+from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Point
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.space import Space
 
 __all__ = [
-    "COMPLETE",
-    "FAIL",
-    "PRUNED",
-    "RUNNING",
     "Evaluation",
     "Point",
     "Problem",
