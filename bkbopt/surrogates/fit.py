@@ -42,7 +42,6 @@ from bkbopt.surrogates.gradients import likelihood_and_gradient
 __all__ = [
     "GIVEN_UP_AFTER",
     "Fit",
-    "FitData",
     "FitSettings",
     "LogPosterior",
     "constant_mean",

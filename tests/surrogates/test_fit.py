@@ -14,7 +14,6 @@ from bkbopt.kernels import ARDKernel, CallableKernel, matern52, rbf
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import (
     GIVEN_UP_AFTER,
-    FitData,
     FitSettings,
     constant_mean,
     fit_from,
@@ -22,6 +21,7 @@ from bkbopt.surrogates.fit import (
     gain_over_constant,
     log_marginal_likelihood,
 )
+from bkbopt.surrogates.fit_data import FitData
 
 LENGTHSCALES, OUTPUTSCALE, NOISE = [0.3, 0.8], 2.0, 0.05
 KERNEL = matern52(2, LENGTHSCALES, OUTPUTSCALE)

@@ -26,7 +26,6 @@ from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped, lo
 from bkbopt.search.quantities.scaling import NOISELESS, Scaler, is_informative
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import (
-    FitData,
     FitSettings,
     constant_mean,
     fit_data,
@@ -34,6 +33,7 @@ from bkbopt.surrogates.fit import (
     gain_over_constant,
     log_evidence,
 )
+from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions", "ScaledValues"]

@@ -24,7 +24,8 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import FitData, log_evidence
+from bkbopt.surrogates.fit import log_evidence
+from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.outliers import gains, predictions_from_others
 
 __all__ = ["FEWEST_VALUES", "judge", "occur_once", "without_outliers"]

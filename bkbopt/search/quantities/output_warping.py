@@ -20,7 +20,8 @@ from torch import Tensor
 from bkbopt.kernels import ARDKernel, Kernel
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.scaling import NOISELESS, Scaler
-from bkbopt.surrogates.fit import Fit, FitData, FitSettings, fit_from
+from bkbopt.surrogates.fit import Fit, FitSettings, fit_from
+from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.structure import COMPARED, stationary_start
 
 __all__ = ["FEWEST", "is_better_warped", "log_slopes", "required_gain"]

@@ -14,7 +14,8 @@ from bkbopt.search.quantities import outliers
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.outliers import judge, occur_once, without_outliers
 from bkbopt.search.quantities.quantity import Quantity
-from bkbopt.surrogates.fit import FitData, log_evidence
+from bkbopt.surrogates.fit import log_evidence
+from bkbopt.surrogates.fit_data import FitData
 from tests.search.quantities.made import data, fitted, learnt
 from tests.sweeps import slow_but
 
