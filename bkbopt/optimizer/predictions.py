@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_points
-from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
+from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, feasibilities, finished_only, recommended
 from bkbopt.optimizer.trials import Trial
@@ -102,11 +102,10 @@ def _checked(designer: Designer, X: Any) -> Tensor:
     return X
 
 
+@torch.no_grad()
 def beta(designer: Designer) -> float:
     """See `Optimizer.beta`."""
-    objective, nothing = designer.trained().objectives[0], designer.history.X[:0]
-    context = objective.context(designer.candidates.n_arms(), nothing, designer.problem.arms)
-    return beta_of(designer.options.confidence, context)
+    return finished_only(designer)[0].betas[0]
 
 
 @torch.no_grad()
