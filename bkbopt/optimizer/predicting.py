@@ -52,7 +52,7 @@ class Predicting:
     @locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`. Codes of choices that are none are refused."""
-        return predictions.prediction(self._core.followed("predict"), X[:], averaged)  # rows of a product are made here
+        return predictions.prediction(self._core.followed("predict"), X, averaged)
 
     @locked
     def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -64,7 +64,7 @@ class Predicting:
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params)[:])
+        return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params))
 
     @property
     @locked
@@ -89,7 +89,7 @@ class Predicting:
     @locked
     def feasibility_encoded(self, X: Tensor) -> np.ndarray:
         """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
-        return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
+        return predictions.feasibility(self._core.followed("feasibility"), X, self.constraints)
 
     @locked
     def success_probability(self, params: Iterable[Params] | Params) -> np.ndarray:
@@ -117,7 +117,7 @@ class Predicting:
     @locked
     def success_probability_encoded(self, X: Tensor) -> np.ndarray:
         """As `success_probability`, of encoded points `X (n, d)`; see `predict_encoded`."""
-        return predictions.success_probability(self._core.followed("success_probability"), X[:])
+        return predictions.success_probability(self._core.followed("success_probability"), X)
 
     @locked
     def encode(self, params: Iterable[Params] | Params) -> Tensor:

@@ -90,7 +90,7 @@ def success_probability(designer: Designer, X: Tensor) -> np.ndarray:
 
 def _checked(designer: Designer, X: Any) -> Tensor:
     """Encoded points `(n, d)` of a caller; raises the errors of `as_points`, and one for codes that are none."""
-    X = as_points(X, designer.history.dim)
+    X = as_points(X[:], designer.history.dim)  # rows of a product are made here
     for j, n in designer.history.n_codes.items():
         column = X[:, j]
         bad = torch.nonzero((column != column.round()) | (column < 0.0) | (column >= n))[:, 0].tolist()
