@@ -54,13 +54,14 @@ class _Told:
     std: Any
 
 
-def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of parameters") -> int:
-    """The id of a trial, which may be given as an integer."""
+def trial_id(trial: Any, *, takes_params: bool = True) -> int:
+    """The id of a trial, which may be given as an integer; errors say whether the call takes parameters, too."""
     if isinstance(trial, Trial):
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    advice = _advice(trial, takes_params="parameters" in expected)
+    expected = "a trial, its id, or a dict of parameters" if takes_params else "a trial or its id"
+    advice = _advice(trial, takes_params=takes_params)
     raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{advice}.")
 
 
@@ -89,7 +90,7 @@ def _as_trial(given: Any) -> Trial | None:
 def trial_ids(given: Any) -> tuple[list[int], bool]:
     """The ids of a trial, or of each of a list, and whether it was a list."""
     many = isinstance(given, list | tuple | TrialList)
-    return [trial_id(one, "a trial or its id") for one in (given if many else [given])], many
+    return [trial_id(one, takes_params=False) for one in (given if many else [given])], many
 
 
 def tell(
