@@ -65,7 +65,7 @@ KINDS = {
                     "#: The named acquisition functions.\nACQUISITIONS = {",
                     "def _build_logpi(model: Model, _: float, incumbent: float, _rng: object) -> Criterion:\n"
                     "    return _Scored(model, LogPI(incumbent))\n\n\nACQUISITIONS = {\n"
-                    '    "logpi": AcquisitionRule("logpi", _build_logpi),',
+                    '    "logpi": AcquisitionRule(_build_logpi),',
                 ),
             ]
         },

@@ -270,14 +270,12 @@ class AcquisitionRule:
     """A named acquisition function, or the user's own.
 
     Attributes:
-        name: "ucb", "logei", "thompson" or "custom".
         build: function of model, beta, incumbent (best posterior mean of an observed point, y) and random generator
             that returns the criterion.
         is_upper_bound: whether scores are upper confidence bounds of the objective.
         is_random: whether criteria differ by their random numbers.
     """
 
-    name: str
     build: Callable[[Model, float, float, np.random.Generator], Criterion]
     is_upper_bound: bool = False
     is_random: bool = False
@@ -307,9 +305,9 @@ class _BuildCustom:
 
 #: The named acquisition functions.
 ACQUISITIONS = {
-    "ucb": AcquisitionRule("ucb", _build_ucb, is_upper_bound=True),
-    "logei": AcquisitionRule("logei", _build_logei),
-    "thompson": AcquisitionRule("thompson", _build_thompson, is_random=True),
+    "ucb": AcquisitionRule(_build_ucb, is_upper_bound=True),
+    "logei": AcquisitionRule(_build_logei),
+    "thompson": AcquisitionRule(_build_thompson, is_random=True),
 }
 
 
@@ -319,7 +317,7 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
         return ACQUISITIONS[acquisition]
     # Functions with derivatives in closed form are those of the package; a wrapper would hide the derivatives.
     is_checked = not isinstance(acquisition, ClosedFormAcquisition)
-    return AcquisitionRule("custom", _BuildCustom(CheckedAcquisition(acquisition) if is_checked else acquisition))
+    return AcquisitionRule(_BuildCustom(CheckedAcquisition(acquisition) if is_checked else acquisition))
 
 
 @dataclass(frozen=True)
