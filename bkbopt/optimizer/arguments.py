@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,10 +26,6 @@ from bkbopt.spaces.values import with_hint
 from bkbopt.surrogates import BKB, Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
 
-if TYPE_CHECKING:
-    from bkbopt.optimizer.readings import Readings
-    from bkbopt.search.designer import Designer
-
 __all__ = [
     "as_directions",
     "as_feasible",
@@ -42,7 +38,6 @@ __all__ = [
     "check_kernel",
     "check_symmetry",
     "checked_seed",
-    "shown",
 ]
 
 
@@ -226,22 +221,3 @@ def as_queued(given: Any) -> Params:
 def checked_seed(seed: Any) -> int | None:
     """A seed: a whole number >= 0, or None."""
     return None if seed is None else check_count("seed", seed, 0, "a whole number >= 0, or None")
-
-
-def shown(opt: "Readings", designer: "Designer") -> dict[str, Any]:
-    """See `Optimizer.options`."""
-    models, acquisition = designer.options.models, opt.acquisition
-    given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
-    return {
-        "directions": opt.directions,
-        "constraints": opt.constraints,
-        "n_startup_trials": int(opt.n_startup_trials),
-        "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
-        "acquisition": acquisition if isinstance(acquisition, str) else getattr(acquisition, "__name__", "a function"),
-        "beta": opt.confidence,
-        "fit": models.fit,
-        "duplicates": opt.duplicates,
-        "deterministic": models.deterministic,
-        "feasible": designer.problem.feasible is not None,
-        "perturbations": designer.options.perturbations,
-    }

@@ -11,7 +11,7 @@ from torch import Tensor
 from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
-from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
+from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.trial_list import TrialList
@@ -87,7 +87,22 @@ class Readings(Predicting, Trust):
 
         For people: the surrogate is the name of its class with its options, `feasible` whether there is one.
         """
-        return arguments.shown(self, self._core.designer)
+        designer, rule = self._core.designer, self.acquisition
+        models = designer.options.models
+        given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
+        return {
+            "directions": self.directions,
+            "constraints": self.constraints,
+            "n_startup_trials": int(self.n_startup_trials),
+            "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
+            "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),
+            "beta": self.confidence,
+            "fit": models.fit,
+            "duplicates": self.duplicates,
+            "deterministic": models.deterministic,
+            "feasible": designer.problem.feasible is not None,
+            "perturbations": designer.options.perturbations,
+        }
 
     @property
     @locked
