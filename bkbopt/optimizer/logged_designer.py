@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.arguments import check_columns
@@ -318,7 +317,7 @@ class LoggedDesigner:
         rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
         seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
         return [
-            self._entry(s.number, s.point, row, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
+            replace(self._entry(s.number, s.point, row, now), diagnostics=replace(s.diagnostics, ask_seconds=seconds))
             for s, row in zip(suggestions, rows, strict=True)
         ]
 
@@ -338,11 +337,11 @@ class LoggedDesigner:
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
         return entries
 
-    def _entry(self, number: int, point: Point, index: int | None, now: datetime, **more: Any) -> Entry:
+    def _entry(self, number: int, point: Point, index: int | None, now: datetime) -> Entry:
         """The entry of a running trial in the current space."""
         conversion = self.conversion
         trial = Trial(number, conversion.params(point, index), index, asked_at=now, label=conversion.label(index))
-        return Entry(trial, len(self.spaces) - 1, point, **more)
+        return Entry(trial, len(self.spaces) - 1, point)
 
     def enqueue(self, params: Params) -> Trial:
         """Queue a point; missing parameters are suggested when the trial is asked for."""
