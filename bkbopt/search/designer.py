@@ -49,7 +49,7 @@ __all__ = ["Designer"]
 DRAWN = 1
 
 
-def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
+def _until_exhausted(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
     """The suggestions until the space is exhausted; an error if there are none, unless `may_be_empty`."""
     out: list[Suggestion] = []
     try:
@@ -129,7 +129,7 @@ class Designer:
         """
         entropy = (self.seed if seed is None else seed, attempt)
         request = self._request(number, fixed, running, self.problem.space if space is None else space, entropy)
-        return _taken(itertools.islice(self._suggestions(request, quasi_random), min(count, sys.maxsize)))
+        return _until_exhausted(itertools.islice(self._suggestions(request, quasi_random), min(count, sys.maxsize)))
 
     def suggest_useful(
         self,
@@ -149,7 +149,7 @@ class Designer:
             SpaceExhaustedError: there are no running trials, and no point is left to propose.
         """
         request = self._request(number, fixed, running, self.problem.space, (self.seed, 0))
-        return _taken(itertools.islice(self._useful(request), limit), may_be_empty=len(request.running) > 0)
+        return _until_exhausted(itertools.islice(self._useful(request), limit), may_be_empty=len(request.running) > 0)
 
     def _request(
         self,
