@@ -245,10 +245,11 @@ class Designer:
             if len(before) < len(self.history.finished):
                 earlier = Designer(self.problem, self.options, self.seed)
                 earlier.update(before)
-            n_startup = min(self.options.n_startup_trials, MOST_STARTUP)
-            options, restarted = replace(self.options, n_startup_trials=n_startup, restarts=False), None
+            restarted = None
             pays = earlier.has_values and earlier.history.n_complete >= MOST * len(before)
             if pays and is_little_known(earlier.models, earlier.history, space):
+                n_startup = min(self.options.n_startup_trials, MOST_STARTUP)
+                options = replace(self.options, n_startup_trials=n_startup, restarts=False)
                 restarted = Designer(self.problem, options, seed_of(self.seed, first))
             self._restarted = key, restarted
         return self._restarted[1]
