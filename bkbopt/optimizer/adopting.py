@@ -16,7 +16,7 @@ def adopt(core: LoggedDesigner, trials: Iterable[tuple[Trial, Space | None]], or
     """Fill an empty log in memory whose space has all parameters; conditions of this space are inferred.
 
     Parameters that some trials lack for no visible reason are optional: these trials are points of the space as they
-    are. A file of the log does not say so.
+    are. A file of the log does not store this.
 
     Args:
         core: the log with its designer.

@@ -123,7 +123,7 @@ def describe(candidates: Space | Arms) -> Described:
 
 
 def read_candidates(described: Described, given: Any, scale: bool) -> Space | Arms:
-    """The space or pool of a log; `given` are the arms of a pool that does not travel, see `read_pool`."""
+    """The space or pool of a log; `given` are the arms of a pool that is not stored, see `read_pool`."""
     if not described.is_space:
         return read_pool(described, given, scale)
     if given is not None:
@@ -229,7 +229,7 @@ def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
 
 
 def check_text(text: str, argument: str = "space", what: str = "names and choices") -> None:
-    """Raise `ArgumentError` if a text has lone surrogates, which a file does not take; messages say `what` it has."""
+    """Raise `ArgumentError` if a text has lone surrogates, which a file does not take; messages name `what` it has."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""A word about a recommended point whose single value all others contradict: it may be an error."""
+"""The warning that a recommended point rests on a single value which all others contradict: it may be an error."""
 
 import logging
 from weakref import WeakKeyDictionary
@@ -25,9 +25,9 @@ _noted: WeakKeyDictionary[Designer, set[object]] = WeakKeyDictionary()
 def note_lone_value(designer: Designer, objective: Quantity, x: Tensor) -> None:
     """Log a warning if the point `x (d,)` was evaluated once and its value is far better than expected.
 
-    Each point is noted once for each designer. Nothing is said of learners of one pass, of which it is not known what
-    they had predicted without a value, nor of objectives that are stated to have no noise: measuring such a point again
-    tells nothing, and where values are rough they are many standard deviations from what a smooth kernel expects.
+    There is one warning for each point and designer. There is none for learners of one pass, whose predictions without
+    a value are not known, nor for objectives that are stated to have no noise: another measurement gives the same
+    value, and rough values are many standard deviations from the predictions under a smooth kernel.
     """
     surrogate = objective.surrogate
     if not surrogate.is_regression or objective.noisiness.fitter.options.deterministic:

@@ -147,7 +147,7 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
-    """Refuse options that `Optimizer` does not have, with a name that is meant perhaps."""
+    """Refuse options that `Optimizer` does not have; the message has a similar name, if there is one."""
     known = list(inspect.signature(Optimizer).parameters)
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:

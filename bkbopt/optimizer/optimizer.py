@@ -220,8 +220,8 @@ class Optimizer(Readings):
 
         Past trials are kept in the model if their parameters have the same kind, also with another range, step or list
         of values (permuted, extended or shortened). A value that was removed stays in the model and is not proposed. A
-        new parameter had some value in past trials too: state it with `past`. Otherwise the model takes it to have been
-        mid-range, or the first choice, and is sure of this, rightly or not.
+        new parameter had some value in past trials too: state it with `past`. Otherwise the model assumes that it was
+        mid-range, or the first choice, as if that were known.
 
         Args:
             space: the search space of later trials.

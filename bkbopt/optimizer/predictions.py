@@ -1,4 +1,4 @@
-"""What the models of an optimizer say: predictions, beta, regret certificates, and how many workers are useful."""
+"""What follows from the models: predictions, residuals, beta, regret certificates, and how many workers are useful."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A product pool in JSON's terms: parts are small beside the rows, so that a log holds them, data frames included."""
+"""A product pool as JSON values: parts are small beside the rows, so that a log holds them, data frames included."""
 
 import hashlib
 from dataclasses import replace
@@ -24,11 +24,11 @@ def describe_product(pool: ProductPool, columns: dict[str, Any], largest: int) -
 
     Args:
         pool: the product.
-        columns: its columns in JSON's terms.
-        largest: bytes of the tables that travel.
+        columns: its columns as JSON values.
+        largest: largest size of tables that are stored, in bytes.
 
     Raises:
-        ArgumentError: labels that JSON cannot say.
+        ArgumentError: labels without a JSON form.
     """
     for part in pool.parts:
         bad = next((v for v in part.labels or () if not is_plain(v)), None)
@@ -71,7 +71,7 @@ def read_product(described: Described, known: Columns, given: Any, scale: bool) 
 
 
 def _product(described: Described, known: Columns) -> Product:
-    """The parts that travelled."""
+    """The parts that the log holds."""
     numbers = torch.from_numpy(np.frombuffer(described.rows or b"", dtype="<f8").astype(np.float64))
     parts, first, at = [], 0, 0
     for own in described.text["parts"]:

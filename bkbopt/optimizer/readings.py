@@ -202,7 +202,7 @@ class Readings(Predicting, Trust):
         the point with the smallest expected violation, of several the best one.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
-        have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if
+        have been evaluated: `std` is the model's uncertainty about it. Its constraints hold with probability 0.9, if
         there are such points, whether measured with noise or not. Points that are more similar to a failed trial than
         to any other are left out. Over pools and grids it is exact, otherwise the best point that a search finds.
         `regret_certificate` is that of the point without `fixed`.

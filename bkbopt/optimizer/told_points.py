@@ -1,4 +1,4 @@
-"""Words about points that were told by their parameters, not asked for."""
+"""Warnings about points that were told by their parameters, not asked for."""
 
 import logging
 from collections import Counter

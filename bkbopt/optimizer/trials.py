@@ -80,7 +80,7 @@ class Trial:
 
 
 def _refuse(_: Trial, name: str, *__: object) -> NoReturn:
-    """Of the standard library, a frozen class with slots has no message for names that are no fields, as `value`."""
+    """Refuse a change: a frozen class with slots has no message of its own for names that are no fields, as `value`."""
     raise FrozenInstanceError(
         f"trial.{name}: expected a trial to stay as it is, got a change; record its outcome with opt.tell(trial, "
         "value), a failure with opt.fail(trial)."
@@ -179,8 +179,8 @@ class Entry:
 class TrialLog:
     """All trials by id. Trials are never removed, and their states only advance: queued, running, finished.
 
-    The outcome of a finished trial may be replaced by another one; its place stays. The trials that are put here may be
-    in the hands of the user; those that are kept are `detached` from them.
+    The outcome of a finished trial may be replaced by another one; its place stays. The dicts of trials that are put
+    here may be the user's; those of the trials that are kept are copies, see `detached`.
 
     Attributes:
         entries: the entries, by id.

@@ -1,4 +1,4 @@
-"""Readings of an optimizer that say how far its results, its model and its data can be trusted."""
+"""Readings of an optimizer that show how far its results, its model and its data can be trusted."""
 
 import functools
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ __all__ = ["Trust"]
 
 
 class Trust:
-    """Bounds and residuals; `Optimizer` sets the attributes."""
+    """Outliers, penalties, residuals and bounds; `Optimizer` sets the attributes."""
 
     directions: tuple[str, ...]
     _core: LoggedDesigner
@@ -42,13 +42,13 @@ class Trust:
     def stretched_ends(self) -> dict[str, Stretch]:
         """The linear ranges that are searched on a logarithmic scale, with the end from which it is.
 
-        The values told have said so: the effect of a rate in (0, 1], or of a momentum close to one, is hardly visible
-        on the linear scale. `Float(1e-6, 1.0, log=True)` states it, and helps from the first trial on. There are none
-        in pools, for a kernel of the user's, and with `fit=False`.
+        They follow from the values told: the effect of a rate in (0, 1], or of a momentum close to one, is hardly
+        visible on the linear scale. `Float(1e-6, 1.0, log=True)` states the scale, and helps from the first trial on.
+        There are none in pools, for a kernel of the user's, and with `fit=False`.
 
-        `is_low` says which end: the lower one, as for a rate, or else the upper one. `reach` is the fraction of the
-        range, next to this end, in which the scale is about linear. Beyond it the scale is logarithmic in the distance
-        from the end. The search knows the reaches 0.01 and 0.0001.
+        `is_low` is True for the lower end, as of a rate, and False for the upper one. `reach` is the fraction of the
+        range, next to this end, in which the scale is about linear: 0.01 or 0.0001. Beyond it the scale is logarithmic
+        in the distance from the end.
 
         Example:
             >>> import math
@@ -105,7 +105,7 @@ class Trust:
     def residuals(self, objective: int = 0) -> list[Residual]:
         """How far each value is from what all others lead to expect, in standard deviations, the farthest first.
 
-        A wrong value (a slip of the pen, a broken device) mostly comes first, with a `score` of several standard
+        A wrong value (a typing error, a broken device) mostly comes first, with a `score` of several standard
         deviations, positive if it is better than expected. It need not be wrong: the model may be. Measure the point
         again, replace a wrong value by `tell(replace=True)`, or tell it once more with a large `std`.
 
