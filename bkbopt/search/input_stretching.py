@@ -103,7 +103,7 @@ def _last_mark(n: int) -> int:
 def stretches_of(
     evaluations: Sequence[Evaluation], encoding: Encoding, options: ModelOptions, signs: Sequence[float]
 ) -> dict[str, Stretch]:
-    """The stretches, by column key, that the trials with values speak for.
+    """The stretches, by column key, for which there is enough evidence in the trials with values.
 
     Args:
         evaluations: the trials, in the order of their completion; those with infinite values do not count.

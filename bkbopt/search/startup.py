@@ -34,10 +34,11 @@ MAX_LISTED = 1024
 def first_fit(n_startup: int, history: History) -> int:
     """The number of values at the first fit: `n_startup`, or fewer where trials have failed.
 
-    Failures, too, say where to search, so each has the weight `FAILED` of a value once there are `LEAST_VALUES`.
+    A failure is information on where to search, too: each has the weight `FAILED` of a value, with `LEAST_VALUES` or
+    more values.
     """
     least, known = min(LEAST_VALUES, n_startup), history.n_complete + history.n_estimated
-    by = range(min(n_startup, known + 1))  # of a start-up without end, too
+    by = range(min(n_startup, known + 1))  # short, even if `n_startup` is huge
     n = bisect.bisect_left(by, n_startup, least, key=lambda count: int(count + FAILED * history.n_failed_by(count)))
     return n if n <= known else n_startup
 

@@ -247,7 +247,7 @@ class BKB(SurrogateBase[Fantasy]):
             x: the point, (1, d).
             weight: weight of the observation.
             scale: lam of the sampling / lam.
-            is_over: whether the point's residual would exceed the budget; its probability is then of no account.
+            is_over: whether the point's residual would exceed the budget; its probability is then ignored.
         """
         scaled = weight * leverage / scale
         pays = (is_over or self.qbar * scaled / (1.0 + scaled) >= 1.0) and self._is_outside(residual, weight, scale)

@@ -1,4 +1,4 @@
-"""Evaluations that a fitted model cannot explain: the prediction of each from all others.
+"""The prediction of each evaluation from all others, and how much a noise variance of its own would gain.
 
 | symbol | shape  | units | meaning                                                                          |
 | ------ | ------ | ----- | -------------------------------------------------------------------------------- |

@@ -26,7 +26,7 @@ from bkbopt.surrogates.structure import COMPARED, stationary_start
 
 __all__ = ["FEWEST", "is_better_warped", "log_slopes", "required_gain"]
 
-#: With fewer values there is no transformation: their quartiles say too little.
+#: With fewer values there is no transformation: their quartiles are too uncertain.
 FEWEST = 8
 #: Required gain of the evidence for each of the compared values.
 MARGIN = 0.2

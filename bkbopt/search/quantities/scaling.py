@@ -60,7 +60,7 @@ INFINITE = float("inf")
 #: Largest exponent in the inverse of the warping, to avoid overflow.
 MOST_WARPED = 700.0
 #: Values whose known noise is so many times the range of the more precise ones do not count in the scaling, if there
-#: are so many more precise ones. Fewer say little about their range.
+#: are so many more precise ones. The range of fewer is too uncertain.
 DROWNED, PRECISE = 3.0, 8
 
 

@@ -84,7 +84,7 @@ class History:
         self._failing = ValuedRows()
         self._failures: list[int] = []
         self.presence, self.failed = Presence(), Presence()
-        #: For each finished trial, the number of trials that were running when it ended, as far as numbers tell.
+        #: For each finished trial, the number of trials that were running when it ended, by the numbers of the trials.
         self._n_running = array("q")
         self._highest = -1
 

@@ -1,7 +1,7 @@
 """Penalties: values such as 1e10 that an objective returns where it cannot be evaluated.
 
-A penalty says that a point failed, and nothing about the objective beside it. A kernel that has to explain the cliff
-has short lengthscales, or much noise, where the values are good. The search therefore treats trials with penalties as
+A penalty means that a point failed, and is no information on the objective beside it. A kernel fitted to the cliff has
+short lengthscales, or much noise, where the values are good. The search therefore treats trials with penalties as
 failed ones. A penalty is
 
 - an infinitely bad value, or
