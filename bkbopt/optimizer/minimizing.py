@@ -117,7 +117,7 @@ def minimize(
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
         stop.begin(bar)
-        run = _Run(optimizer, f, stop, bar, pass_trial=pass_trial, catch=catch, invalid=invalid)
+        run = _Run(optimizer, f, stop, pass_trial=pass_trial, catch=catch, invalid=invalid)
         if executor is None:
             run.here()
         else:
@@ -177,7 +177,7 @@ def _is_exception(given: Any) -> bool:
 
 
 class _Stop:
-    """The stopping rules of a run."""
+    """The stopping rules of a run, and what follows each trial: callbacks, the progress bar, messages."""
 
     def __init__(
         self,
@@ -196,19 +196,21 @@ class _Stop:
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.started = self.ended = 0
         self.asked_to = self.has_caught = False
+        self.bar: Any = None
         self.best: Trial | None = None
 
     def begin(self, bar: Any) -> None:
-        """Show the best value that the optimizer has already, as where a run is continued."""
+        """Take the progress bar or None, and show the best value that there is, as where a run is continued."""
+        self.bar = bar
         if bar is None or len(self.optimizer.directions) > 1:
             return
         with contextlib.suppress(NotReadyError):
             self.best = self.optimizer.best_trial
-            self._show_best(bar)
+            self._show_best()
 
-    def _show_best(self, bar: Any) -> None:
+    def _show_best(self) -> None:
         assert self.best is not None
-        bar.set_postfix(best=f"{self.best.value:.6g}", refresh=False)
+        self.bar.set_postfix(best=f"{self.best.value:.6g}", refresh=False)
 
     def _is_best(self, trial: Trial) -> bool:
         if len(trial.values) != 1 or not trial.is_feasible:
@@ -236,14 +238,14 @@ class _Stop:
             return True
         return self.deadline is not None and time.monotonic() >= self.deadline
 
-    def caught(self, trial: Trial, error: Exception, bar: Any) -> None:
+    def caught(self, trial: Trial, error: Exception) -> None:
         """Log an exception of `catch`; of the first one users must know, since a mistake in `f` fails all trials."""
-        with contextlib.nullcontext() if bar is None else bar.external_write_mode(sys.stderr):
+        with contextlib.nullcontext() if self.bar is None else self.bar.external_write_mode(sys.stderr):
             level = logging.INFO if self.has_caught else logging.WARNING
             logger.log(level, "minimize: trial %s failed, since f raised %.300r.", trial.id, error)
         self.has_caught = True
 
-    def after(self, trial: Trial, bar: Any) -> None:
+    def after(self, trial: Trial) -> None:
         """Update the progress bar, call the callbacks and check the regret, after each trial."""
         self.ended += 1
         if self.ended == 1 and trial.values and len(trial.constraints) < len(self.optimizer.constraints):
@@ -252,11 +254,11 @@ class _Stop:
                 "return (value, {name: number, ...}) from f.",
                 list(self.optimizer.constraints),
             )
-        if bar is not None:
-            bar.update(1)
+        if self.bar is not None:
+            self.bar.update(1)
             if self._is_best(trial):
                 self.best = trial
-                self._show_best(bar)
+                self._show_best()
         for callback in self.callbacks:
             self.asked_to |= as_python(callback(self.optimizer, trial)) is True  # numpy has a bool of its own
         if self.regret is not None and self.ended % CERTIFY_EVERY == 0:
@@ -282,12 +284,11 @@ def _bar(show: bool, total: int | None) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of `minimize`: its checked arguments, and the progress bar or None."""
+    """A run of `minimize` with checked arguments."""
 
     optimizer: Optimizer
     f: Callable[[Any], Any]
     stop: _Stop
-    bar: Any
     pass_trial: bool
     catch: tuple[type[Exception], ...]
     invalid: Literal["raise", "fail"]
@@ -301,7 +302,7 @@ class _Run:
             finally:
                 if finished is None:
                     self._fail_running([trial], trial)
-            self.stop.after(finished, self.bar)
+            self.stop.after(finished)
 
     def on(self, executor: Any, n_workers: int) -> None:
         """Evaluate that many trials at once on an executor; results are told in the order of completion."""
@@ -326,7 +327,7 @@ class _Run:
                 finished = self._finish(told, future.result)
                 del in_flight[told.id]
                 told = None
-                self.stop.after(finished, self.bar)
+                self.stop.after(finished)
         finally:
             for _, future in in_flight.values():
                 if callable(getattr(future, "cancel", None)):
@@ -344,7 +345,7 @@ class _Run:
             value = result()
         except self.catch as error:
             failed: Trial = self.optimizer.fail(trial)
-            self.stop.caught(failed, error, self.bar)
+            self.stop.caught(failed, error)
             return failed
         constraints = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
