@@ -289,7 +289,7 @@ MODELS = (
     Fault(
         "outliers are left out whatever the evidence",
         "search/quantities/outliers.py",
-        "return is_kept if alone > evidence(X, v, rows, everything, kernel, noise, 0.0) else everything",
+        "return is_kept if alone > _evidence(X, v, rows, everything, kernel, noise, 0.0) else everything",
         "return is_kept",
         OUTLIERS,
     ),

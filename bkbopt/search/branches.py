@@ -45,7 +45,7 @@ class Branch:
         return self.permits(fixed) and all(key in self.setting or key in self.free for key in fixed)
 
 
-def switches_of(presence: Presence, keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
+def _switches_of(presence: Presence, keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
     """The inferred switch of each conditional key that has one.
 
     Args:
@@ -94,7 +94,7 @@ class Branching:
     @classmethod
     def of(cls, presence: Presence, keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
         """Infer the switches from the parameters that the trials have."""
-        switches = switches_of(presence, keys, list(discrete))
+        switches = _switches_of(presence, keys, list(discrete))
         comes_with = dict[str, set[float]]()
         for key, switch in switches.items():
             by_value = presence.patterns_by_value(switch) or {}

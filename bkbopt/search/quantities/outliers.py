@@ -49,7 +49,7 @@ CLOSE = 0.99
 CONFIRMING = 0.5
 
 
-def price(n: int) -> float:
+def _price(n: int) -> float:
     """The log likelihood that one of `n` values must gain as an outlier."""
     return OUTLYING + math.log(n)
 
@@ -99,7 +99,7 @@ def judge(
     away = v - mean
     if is_rough:
         variance = variance * (float((away.square() / variance).median()) / NORMAL_MEDIAN)
-    is_outlier = gains(v, mean, variance.clamp_min(TINY)) > price(len(v))
+    is_outlier = gains(v, mean, variance.clamp_min(TINY)) > _price(len(v))
     is_outlier &= may_be
     is_unchecked, scale = torch.zeros_like(is_outlier), kernel.diag(X).sqrt()
     for i in is_outlier.nonzero()[:, 0].tolist():
@@ -116,22 +116,22 @@ def judge(
 
 
 @torch.no_grad()
-def evidence(X: Tensor, v: Tensor, rows: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
+def _evidence(X: Tensor, v: Tensor, rows: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
     """Log posterior density of the kernel and of those values of `v (n,)` that are in the `rows`.
 
     Each outlier has the noise variance with which it is most likely, for the price of that.
     """
-    most = price(len(v))
+    price = _price(len(v))
     X, v, is_kept = X[rows], v[rows] - mean, is_kept[rows]
     observed = Observations(X.shape[1])
     observed.add(X[is_kept], v[is_kept])
     found = log_evidence(FitData.of(observed), kernel, noise)
     expected, _ = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
     squares = (v - expected)[~is_kept].square()
-    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + most).sum())
+    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price).sum())
 
 
-def compared(is_kept: Tensor) -> Tensor:
+def _compared(is_kept: Tensor) -> Tensor:
     """At most `COMPARED` rows, a half of which may be outliers, whose evidence decides about these."""
     order = torch.as_tensor(np.random.default_rng(len(is_kept)).permutation(len(is_kept)))
     outliers = order[~is_kept[order]][: COMPARED // 2]
@@ -172,6 +172,6 @@ def without_outliers(
     if bool(is_kept.all()):
         return everything
     is_kept = is_kept | ~found
-    rows = compared(is_kept)
-    alone = evidence(X, v, rows, is_kept, *fitted)
-    return is_kept if alone > evidence(X, v, rows, everything, kernel, noise, 0.0) else everything
+    rows = _compared(is_kept)
+    alone = _evidence(X, v, rows, is_kept, *fitted)
+    return is_kept if alone > _evidence(X, v, rows, everything, kernel, noise, 0.0) else everything
