@@ -134,7 +134,7 @@ class Chooser:
             incumbents: the best known points in it, best first, (g, d).
             repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
-        perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
+        perturbs = self.options.perturbs and len(incumbents) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.models, self.posteriors, candidates)
         # Without noise the rows of a pool that are chosen have no value in any case.
         perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
@@ -157,8 +157,7 @@ class Chooser:
         On a linear scale a search does not see what is close to an end. If the effect is on a logarithmic scale, points
         there show it, and are better or worse; otherwise they are as good as the end.
         """
-        options = self.options
-        return options.perturbations and options.models.fit and is_within_schedule(self.request.number - 1)
+        return self.options.perturbs and is_within_schedule(self.request.number - 1)
 
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         if self._is_to_be_new(candidates):

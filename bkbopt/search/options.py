@@ -26,8 +26,8 @@ class Options:
         avoid_duplicates: whether no point of a discrete set is proposed twice.
         repeat_when_exhausted: whether points of a discrete set are proposed again when all have been proposed or have
             failed; otherwise `SpaceExhaustedError` is raised.
-        perturbations: whether some suggestions are perturbations.
-        restarts: whether there are restarts too, see `restarts.py`.
+        perturbations: whether some suggestions are perturbations, if models are fitted; see `perturbs`.
+        restarts: whether there are restarts beside perturbations, see `restarts.py`.
     """
 
     models: ModelOptions
@@ -43,6 +43,11 @@ class Options:
     def surrogate(self) -> Surrogate:
         """The surrogate that is copied for each model; it has no data."""
         return self.models.surrogate
+
+    @property
+    def perturbs(self) -> bool:
+        """Whether some suggestions are perturbations; without a fit the given model is taken for the right one."""
+        return self.perturbations and self.models.fit
 
     @property
     def varies_width(self) -> bool:

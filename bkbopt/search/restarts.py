@@ -73,7 +73,7 @@ def can_begin_anew(options: Options, history: History, request: Request) -> bool
     A new search would propose known points of a discrete space again. Beside many running trials it would consist of
     start-up points. Pools have untried rows in its place, see `perturbations.py`.
     """
-    space, are_wanted = request.space, options.restarts and options.perturbations and options.models.fit
+    space, are_wanted = request.space, options.restarts and options.perturbs
     if space is None or space.is_conditional or space.is_discrete or history.is_conditional:
         return False
     return are_wanted and not request.fixed and len(request.running) < MOST_RUNNING
