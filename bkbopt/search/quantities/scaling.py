@@ -171,10 +171,6 @@ class Scaler:
         unbounded = replace(self, floor=-INFINITE, ceiling=INFINITE)
         return float(unbounded.transform(torch.tensor([y], dtype=torch.float64))[0])
 
-    def mean(self, v: float) -> float:
-        """A posterior mean in the user's units; for warped values the median."""
-        return float(self.means(torch.tensor([v], dtype=torch.float64))[0])
-
     def means(self, v: Tensor) -> Tensor:
         """Posterior means `(n,)` in the user's units; for warped values the medians."""
         away = self._unwarped(v * self.scale + self.center) * self.unit
