@@ -1,4 +1,4 @@
-"""Choice of a point of a candidate set: which points are excluded, and whether it is a perturbation."""
+"""Choice of a point: the width of its bound, which points are excluded, and whether it is a perturbation."""
 
 import itertools
 from collections.abc import Callable, Iterator
