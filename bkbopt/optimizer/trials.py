@@ -172,8 +172,8 @@ class Entry:
         return Entry(queued, self.space, self.point)
 
     def silence(self, now: datetime) -> float:
-        """Seconds since the ask of the trial, or since its last heartbeat."""
-        return (now - (self.seen_at or self.trial.asked_at or now)).total_seconds()
+        """Seconds since the ask of the trial, or since its last heartbeat; 0 where the clock was set back since."""
+        return max((now - (self.seen_at or self.trial.asked_at or now)).total_seconds(), 0.0)
 
 
 class TrialLog:

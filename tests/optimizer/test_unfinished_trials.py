@@ -1,12 +1,14 @@
 """Trials that nobody finishes: recovered, queued again, or kept by a heartbeat."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, TrialStateError
+from bkbopt.optimizer.trials import utc_now
 from tests.optimizer.stored_logs import optimizer
 
 
@@ -20,6 +22,16 @@ def test_trials_that_were_left_running_are_failed_and_listed(stored: bool, path:
     assert [(t.id, t.state) for t in lost] == [(0, "FAIL"), (2, "FAIL")]
     assert [t.state for t in opt.trials] == ["FAIL", "COMPLETE", "FAIL"]
     assert opt.recover() == []
+
+
+def test_trials_are_recovered_whatever_the_clock_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opt = optimizer(path, seed=0)
+    opt.ask()
+    opt.heartbeat(opt.ask())
+    now = utc_now()
+    monkeypatch.setattr("bkbopt.optimizer.logged_designer.utc_now", lambda: now - timedelta(hours=1))  # set back
+    assert opt.recover(older_than=1.0) == []
+    assert [trial.state for trial in opt.recover()] == ["FAIL", "FAIL"]
 
 
 def test_a_lost_trial_may_be_queued_again(path: Path) -> None:
