@@ -180,14 +180,13 @@ def join(
             f"storage: expected the arguments that {file.path} was made with, got others: {'; '.join(other)}. Pass the "
             "same, take all from the log with Optimizer.open(path), or name another file."
         )
-    current = _current(file, given, mine, options["fit"])
+    follow(core, file, _current(file, given, mine, options["fit"]))
     anew = {name: options[name] for name in ANEW if to_json(options[name]) != to_json(file.options.get(name))}
-    if anew:
+    if anew:  # written last, since a log that cannot be read stays as it is
         with file.transaction() as writer:
             for name, value in anew.items():
                 writer.set_option(name, value)
         file.options |= anew
-    follow(core, file, current)
 
 
 def follow(core: LoggedDesigner, file: LogFile, current: Space | Arms) -> None:

@@ -81,6 +81,16 @@ def test_beta_and_startup_trials_given_anew_hold_from_then_on(path: Path) -> Non
     assert bo.Optimizer(BOX).n_startup_trials == 10
 
 
+def test_a_log_that_cannot_be_read_keeps_its_options(path: Path) -> None:
+    optimizer(path, seed=0).ask()
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE log SET space = 1")
+    before = path.read_bytes()
+    with pytest.raises(StateFileError, match="a row with a wrong checksum"):
+        optimizer(path, seed=0, beta=1.5, n_startup_trials=3)
+    assert path.read_bytes() == before
+
+
 def test_a_pool_is_recognised_by_its_rows(path: Path) -> None:
     advance(optimizer(path, POOL, seed=0), 6)
     assert advance(optimizer(path, POOL.copy()), 2)
