@@ -27,6 +27,9 @@ __all__ = ["tell_file"]
 #: Columns of an exported table that are not read, beside the prefixes of the others.
 BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
 PARAMS, CONSTRAINTS = "params_", "constraints_"
+#: What a cell with a value has to be, and one with a number that need not be known, for messages.
+NEEDED = "a finite number (or FAIL in a column state, for a trial without a value)"
+KNOWN = "a finite number (or an empty cell, where it is unknown)"
 #: How errors name the row of a call; a line is a call of its own, whose row is always the first.
 _ROW = re.compile(r" in row 0\b|\brow 0: ")
 
@@ -43,14 +46,13 @@ class _Table:
         got = repr(text) if text else "an empty cell"
         return ArgumentError(f"{self.path}: line {line}, column {column!r}: expected {expected}, got {got}.")
 
-    def number(self, line: int, column: str, text: str) -> float:
-        """The finite number of a cell."""
+    def number(self, line: int, column: str, text: str, expected: str) -> float:
+        """The finite number of a cell; messages say what was `expected`."""
         number = float("nan")
         with contextlib.suppress(ValueError):
             number = as_number(float, text)
         if not abs(number) < float("inf"):
-            advice = "a finite number (or FAIL in a column state, for a trial without a value)"
-            raise self.error(line, column, advice, text)
+            raise self.error(line, column, expected, text)
         return number
 
 
@@ -68,10 +70,10 @@ class _Outcomes:
         cells = {column: text.strip() for column, text in cells.items()}
         if cells.get("state", COMPLETE) == FAIL:
             return Outcome()
-        limits = {name: table.number(line, at, cells[at]) for name, at in self.limits.items() if cells[at]}
+        limits = {name: table.number(line, at, cells[at], KNOWN) for name, at in self.limits.items() if cells[at]}
         has_values = not limits or any(cells[at] for at in self.values)
-        values = [table.number(line, at, cells[at]) for at in self.values] if has_values else []
-        stds = [table.number(line, at, cells[at]) for at in self.stds if cells[at]]
+        values = [table.number(line, at, cells[at], NEEDED) for at in self.values] if has_values else []
+        stds = [table.number(line, at, cells[at], KNOWN) for at in self.stds if cells[at]]
         try:
             return check_outcome(self.aims, values, limits, stds)
         except ArgumentError as error:
@@ -152,8 +154,11 @@ def _read(path: str) -> list[tuple[int, list[str]]]:
         try:
             head = next(reader, [])
             return [(reader.line_num, head), *((reader.line_num, cells) for cells in reader if any(cells))]
-        except (csv.Error, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}; save it as UTF-8.") from None
+        except csv.Error as error:  # a cell that is too long, as one whose quotation mark is not closed
+            where = f"{path}: line {reader.line_num}"
+            raise ArgumentError(f"{where}: expected the cells of a CSV file, got {error}; check its quotes.") from None
 
 
 def _own_names(opt: "Optimizer") -> Iterator[str]:

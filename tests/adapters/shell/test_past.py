@@ -338,6 +338,7 @@ def test_a_table_with_another_separator_is_refused(
         (["0.1,16,fast,1,"], HEAD, "line 3, column 'value': expected a finite number .*, got an empty cell"),
         (["0.1,16,fast,1,inf"], HEAD, "line 3, column 'value': expected a finite number .*, got 'inf'"),
         (["0.1,16,fast,1,1_000"], HEAD, "line 3, column 'value': expected a finite number .*, got '1_000'"),
+        (["0.1,16,fast,1,2,nan"], HEAD + ",std", "column 'std': expected a finite number .or an empty cell, "),
         (["7,16,fast,1,2"], HEAD, r"line 3: parameter 'rate': expected a number in \[0.001, 1.0\], got 7"),
         (["high,16,fast,1,2"], HEAD, "line 3: parameter 'rate': expected a number .*, got 'high'"),
         (["0.1,16,medium,1,2"], HEAD, "line 3: parameter 'kind': expected one of 'fast', 'slow' .*, got 'medium'"),
@@ -362,7 +363,7 @@ def test_a_line_that_is_refused_is_named_and_none_is_told(
     past: Callable[..., str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    good = "0.2,32,slow,2.5,1" + (",COMPLETE" if head.endswith("state") else "")
+    good = "0.2,32,slow,2.5,1" + {"state": ",COMPLETE", "std": ","}.get(head.rpartition(",")[2], "")
     path = past(good, *lines, head=head) if message else past(head=head)
     before = Path(state).read_bytes()
     text = refused(capsys, "tell", state, "--from", path)
@@ -388,3 +389,6 @@ def test_a_file_that_is_no_text_is_refused(state: str, tmp_path: Path, capsys: p
     text = refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
     assert "expected a CSV file in UTF-8" in text
     assert "; save it as UTF-8." in text
+    (tmp_path / "past.csv").write_text('rate,value\n"0.1,1\n' + "0.1,1\n" * 30_000)
+    text = refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
+    assert re.search(r"line \d+: expected the cells of a CSV file, got field larger than .*; check its quotes\.", text)
