@@ -15,7 +15,7 @@ from bkbopt._support.paths import at_home
 from bkbopt.adapters.shell import log_commands, model_commands, readers, space_file
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
-from bkbopt.adapters.shell.usage import UsageError, as_number
+from bkbopt.adapters.shell.usage import UsageError, as_number, as_text
 from bkbopt.adapters.shell.watch import watch
 from bkbopt.errors import BkbError
 
@@ -357,11 +357,11 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
     named = "name of the value, with its unit; once for each objective"
-    plot.add_argument("--value-name", metavar="NAME", action="append", default=[], help=named)
+    plot.add_argument("--value-name", type=as_text, metavar="NAME", action="append", default=[], help=named)
     plot.add_argument("--pool", **_POOL)
     text = "write the run as a page of HTML in one file: result, pictures, trials, options"
     report = commands.add("report", model_commands.report, text, _STATE)
     report.add_argument("out", metavar="OUT.html", help="where to")
     report.add_argument("--title", metavar="TEXT", help="of the page; by default the name of the log")
-    report.add_argument("--value-name", metavar="NAME", action="append", default=[], help=named)
+    report.add_argument("--value-name", type=as_text, metavar="NAME", action="append", default=[], help=named)
     report.add_argument("--pool", **_POOL)

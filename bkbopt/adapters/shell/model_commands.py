@@ -183,7 +183,10 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
     drawn = getattr(plots, function)(loaded(args), *names, **labels)
     figure = drawn if kind == "overview" else drawn.figure
-    figure.savefig(args.out, dpi=130)
+    try:
+        figure.savefig(args.out, dpi=130)
+    except RuntimeError as error:  # a picture for LaTeX takes the widths of its text from LaTeX
+        raise ArgumentError(f"out: {args.out} cannot be drawn: {error}; or name another format.") from None
     yield {"plot": args.out, "kind": kind}
 
 

@@ -1,11 +1,12 @@
-"""The error of a command line that is wrong by itself, whatever the log holds, and numbers of users and programs."""
+"""The error of a command line that is wrong by itself, whatever the log holds, and numbers and text of users."""
 
+import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["UsageError", "as_number"]
+__all__ = ["UsageError", "as_number", "as_text"]
 
 T = TypeVar("T", int, float)
 
@@ -23,3 +24,12 @@ def as_number(kind: Callable[[str], T], text: str) -> T:
     if "_" in text or not text.isascii():
         raise ValueError(f"expected digits, got {text!r}")
     return kind(text)
+
+
+def as_text(given: str) -> str:
+    """An argument to be shown, for argparse, which refuses bytes that are no text: pictures cannot have them."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"expected text in UTF-8, got {given!r}") from None
+    return given

@@ -1,6 +1,7 @@
 """The command-line tool does what the API does, one JSON object a line."""
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -167,7 +168,24 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(tmp_path: Path, capsy
     )
     assert "at most 0 parameters" in refused(capsys, "plot", state, "c.png", "--x", "rate")
     assert "'nope'" in refused(capsys, "plot", state, "c.png", "--kind", "slice", "--x", "nope")
+    assert "expected text in UTF-8, got 'b\\udce9'" in refused(
+        capsys, "plot", state, "c.png", "--value-name", "b\udce9"
+    )
+    assert "expected text in UTF-8" in refused(capsys, "report", state, "c.html", "--value-name", "b\udce9")
     assert Path(state).read_bytes() == before
+
+
+def test_a_picture_for_latex_needs_latex(
+    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    for trial in call(capsys, "ask", state, "-n", 2):
+        call(capsys, "tell", state, trial["id"], value(trial["params"]))
+    monkeypatch.setenv("PATH", "")
+    with matplotlib.rc_context({"pgf.texsystem": "xelatex"}):
+        text = refused(capsys, "plot", state, Path(state).parent / "a.pgf", "--kind", "convergence")
+    assert re.search(r"out: .*a\.pgf cannot be drawn: 'xelatex' not found; .*; or name another format\.", text)
+    assert not Path(state).with_name("a.pgf").exists()
 
 
 def test_a_report_is_a_page_and_leaves_the_log_as_it_was(state: str, capsys: pytest.CaptureFixture[str]) -> None:
