@@ -31,7 +31,8 @@ def optimizer_of(study: Study) -> Optimizer:
     whose values decide in all trials whether it is there, if there is one. Without one, as where it depends on a float,
     trials may be recommended without it; a copy made by `save`, whose space has all parameters, recommends only trials
     that have them. Trials that were pruned, and infinite values, have no value here and are not learnt; the sampler
-    estimates the former, counts infinitely bad values as failures, and may recommend another point.
+    estimates the former, counts infinitely bad values as failures, and may recommend another point. `save` refuses
+    trials that a log cannot hold: without a value, without parameters, or outside of their ranges.
 
     The optimizer is a copy to be read, and does not follow the study. Later trials are asked of the study.
 

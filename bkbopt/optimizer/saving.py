@@ -26,10 +26,12 @@ from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.trials import Entry
 from bkbopt.search.criteria.acquisition import Acquisition
-from bkbopt.search.trials.states import COMPLETE
+from bkbopt.search.trials.states import COMPLETE, WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.values import shown
 from bkbopt.surrogates import Surrogate
 
 __all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "save"]
@@ -90,12 +92,8 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
         raise ArgumentError(f"path: expected the path of a file, as 'runs.db', got {target!r}; `open` refuses it.")
     if core.file is not None and is_of_log(target, core.file.path):
         raise ArgumentError(f"path: expected a file other than that of the log itself, got {target!r}.")
-    without = next((t.id for t in core.log if t.state == COMPLETE and not (t.values or t.constraints)), None)
-    if without is not None:
-        raise ArgumentError(
-            f"save: expected trials with values or constraints, got trial {without} without any, as pruned trials of a "
-            "study are; a log cannot hold it: keep the study's storage."
-        )
+    for entry in core.log.entries:
+        _check_can_be_read(entry, core.spaces[entry.space])
     entries, numbers = [core.stored(entry) for entry in core.log.entries], range(len(core.spaces))
     if isinstance(core.spaces[-1], Arms):  # one pool for all earlier ones
         first = max(len(numbers) - 2, 0)
@@ -106,6 +104,23 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     content = LogFile.written(options, described, entries)
     with replacing(os.path.realpath(target)):
         replace_atomically(target, lambda file: file.write(content))
+
+
+def _check_can_be_read(entry: Entry, space: Space | Arms) -> None:
+    """Refuse a trial that opening a log would refuse; those of a study may be such ones."""
+    t, advice = entry.trial, "a log cannot hold it: keep the study's storage"
+    if t.state == COMPLETE and not (t.values or t.constraints):
+        raise ArgumentError(
+            f"save: expected trials with values or constraints, got trial {t.id} without any, as pruned trials of a "
+            f"study are; {advice}."
+        )
+    ranges = space.parameters if isinstance(space, Space) else {}
+    outside = any(ranges[name].locate(value) is None for name, value in t.params.items() if name in ranges)
+    if outside or not (t.params or t.state == WAITING):
+        raise ArgumentError(
+            f"save: expected trials with parameters within their ranges, got trial {t.id} with "
+            f"{shown(dict(t.params))}, as trials of a study may have that were enqueued or failed; {advice}."
+        )
 
 
 def _without_rows(pool: Described) -> Described:

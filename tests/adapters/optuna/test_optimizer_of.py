@@ -2,6 +2,8 @@
 
 import copy
 import logging
+import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,30 @@ def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(
     assert opt.best_trial.id == study.best_trial.number
     with pytest.raises(ArgumentError, match="save: expected trials with values or constraints, got trial 6 without"):
         opt.save(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("give", "params"),
+    [
+        (lambda study: study.enqueue_trial({"x": 7.0, "y": 0.5}), r"\{'x': 7\.0, 'y': 0\.5\}"),
+        (lambda study: study.tell(study.ask(), state=TrialState.FAIL), r"\{\}"),
+        (lambda study: study.ask(), r"\{\}"),
+    ],
+    ids=["outside", "failed", "running"],
+)
+def test_a_copy_that_could_not_be_read_is_refused(
+    give: Callable[[optuna.Study], object], params: str, tmp_path: Path
+) -> None:
+    study = new_study()
+    study.optimize(bowl, n_trials=6)
+    give(study)
+    with warnings.catch_warnings(action="ignore"):  # out of range
+        study.optimize(bowl, n_trials=1)
+    with pytest.raises(
+        ArgumentError, match=f"save: expected trials with parameters within their ranges, got trial 6 with {params}, as"
+    ):
+        optimizer_of(study).save(tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
 
 
