@@ -16,7 +16,7 @@ from typing import Any, Literal
 from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
 from bkbopt._support.compiled import noticed
 from bkbopt._support.progress import bars
-from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError, StorageError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
 from bkbopt.optimizer.trials import Trial
@@ -370,12 +370,12 @@ class _Run:
     def _fail_running(self, trials: Sequence[Trial], told: Trial | None) -> None:
         """Fail those of the trials that are still running, as lost ones, and queue their points again.
 
-        The trial that was being `told` is lost after an interrupt only: any other error is its own. The error that ends
-        the run is not replaced by another.
+        The trial that was being `told` is lost after an interrupt, or if its outcome could not be written: any other
+        error is its own. The error that ends the run is not replaced by another.
         """
         if not trials:
             return
-        interrupted = not isinstance(sys.exception(), Exception)
+        interrupted = not isinstance(sys.exception(), Exception) or isinstance(sys.exception(), StorageError)
         try:
             states = {trial.id: trial.state for trial in self.optimizer.trials}
             running = [trial for trial in trials if states[trial.id] == RUNNING]

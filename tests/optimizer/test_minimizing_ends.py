@@ -176,6 +176,26 @@ def test_the_points_of_the_other_running_trials_are_queued_when_one_ends_the_run
     assert [t.params for t in opt.trials[3:]] == [opt.trials[0].params, opt.trials[2].params]
 
 
+@pytest.mark.parametrize("threads", [False, True])
+def test_the_point_of_a_trial_whose_value_cannot_be_written_is_queued(
+    threads: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt, transaction = bo.Optimizer(SPACE, storage=tmp_path / "log.db", **OPTIONS), LogFile.transaction
+
+    def full(file: LogFile) -> Any:
+        monkeypatch.setattr(LogFile, "transaction", transaction)  # there is room again
+        raise StorageError("the disk is full")
+
+    def f(params: dict[str, Any]) -> float:
+        monkeypatch.setattr(LogFile, "transaction", full)
+        return bowl(params)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(StorageError, match="the disk is full"):
+        bo.minimize(f, opt, 3, executor=pool if threads else None)
+    assert [t.state for t in opt.trials] == ["FAIL", "WAITING"]
+    assert opt.lost_trials == [opt.trials[0]]
+
+
 def test_a_storage_that_fails_does_not_replace_the_error_that_ended_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
