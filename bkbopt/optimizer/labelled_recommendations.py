@@ -10,10 +10,10 @@ from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.completion import is_complete
 from bkbopt.search.trials.evaluations import Point
-from bkbopt.search.trials.reports import FrontPoint, Recommendation
+from bkbopt.search.trials.reports import FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.base import Params
 
-__all__ = ["belongs", "front", "point"]
+__all__ = ["belongs", "certified", "front", "point"]
 
 Found = TypeVar("Found", Recommendation, FrontPoint)
 
@@ -31,6 +31,12 @@ def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:
     designer = core.followed("recommend_front")
     found = recommended_front(designer, held, core.conversion.params, partial(belongs, core))
     return [_named(core, p, fixed) for p in found]
+
+
+def certified(core: LoggedDesigner, found: RegretCertificate) -> RegretCertificate:
+    """The certificate of the row that `recommend` names: of rows with equal values the one that was evaluated."""
+    index = _evaluated(core, found.index)
+    return found if index == found.index else replace(found, index=index, params=core.conversion.params({}, index))
 
 
 def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:

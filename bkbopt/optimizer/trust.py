@@ -8,6 +8,7 @@ from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import predictions
 from bkbopt.optimizer.labelled_recommendations import belongs as belongs_to
+from bkbopt.optimizer.labelled_recommendations import certified
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.trials import Trial, detached
@@ -174,4 +175,4 @@ class Trust:
             raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
         designer, params_of = self._core.followed("regret_certificate"), self._core.conversion.params
         belongs = functools.partial(belongs_to, self._core)
-        return predictions.certificate(designer, params_of, belongs, confidence)
+        return certified(self._core, predictions.certificate(designer, params_of, belongs, confidence))

@@ -127,7 +127,9 @@ class Chooser:
     def choose(
         self, candidates: CandidateSet, incumbents: Tensor, *, repeats: bool = True
     ) -> tuple[Choice, bool] | None:
-        """The choice, and whether it is a perturbation; None if no point is left to propose.
+        """The choice, and whether it is the maximiser of the criterion; None if no point is left to propose.
+
+        Perturbations are not, nor are points that were moved away from an end, or that have new choices.
 
         Args:
             candidates: the candidate set.
@@ -144,10 +146,11 @@ class Chooser:
             if perturbs:
                 choice = perturbation(self.request.number, self.posteriors, candidates, scope.exploring())
                 if choice is not None and not self._is_useless_repeat(choice):
-                    return choice, True
+                    return choice, False
             choice = self._best(candidates, scope)
             if choice is not None and (repeats or not self._is_useless_repeat(choice)):
-                return (candidates.off_ends(choice, scope) if self._probes_ends else choice), False
+                moved = candidates.off_ends(choice, scope) if self._probes_ends else choice
+                return moved, moved is choice and not self._is_to_be_new(candidates)
         return None
 
     @property
@@ -252,7 +255,14 @@ class Chooser:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not self.options.models.fit or self._rows_are_named:
             return False
-        return self._observed.find(choice.x) is not None and not self._is_noisy()
+        return self._is_repeat(choice.x) and not self._is_noisy()
+
+    def _is_repeat(self, x: Tensor) -> bool:
+        """Whether the point `x (d,)` has a value or, where duplicates are avoided, had or has a trial of any state."""
+        if self._observed.find(x) is not None or not self.options.avoid_duplicates:
+            return self._observed.find(x) is not None
+        tried = torch.cat([self.models.history.X, self.posteriors.pending])
+        return bool((tried == x).all(1).any())
 
     @property
     def _observed(self) -> Observations:

@@ -291,7 +291,8 @@ class Designer:
         if not models.ready:
             models = self._following(1)
         if not models.ready:  # no row up to a mark has a value: use all rows
-            models = self._new_models(len(self.history.finished))
+            rows = (self.history.objective(k, 1) for k in range(len(models.objectives)))
+            models = self._new_models(min((len(r.y) for r in rows), default=0))
             models.follow()
         return models
 
@@ -372,7 +373,7 @@ class Designer:
                 break
         else:
             raise self._exhausted(request, candidates.is_discrete)
-        choice, perturbed = found
+        choice, is_maximiser = found
         first = models.objectives[0]
         diagnostics = replace(
             diagnostics,
@@ -382,7 +383,7 @@ class Designer:
             noise_std=first.noise_std,
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
-        whole = open_to_all and width == 1.0 and not (perturbed or len(pending) or request.fixed)
+        whole = open_to_all and width == 1.0 and is_maximiser and not (len(pending) or request.fixed)
         if options.rule.is_upper_bound and posteriors.is_plain and whole:
             mean, variance = posteriors.models[0](choice.x[None])
             lower = posteriors.lower_bound()[1]

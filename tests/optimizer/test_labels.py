@@ -362,6 +362,7 @@ def test_of_rows_with_equal_values_the_evaluated_one_with_the_best_value_is_reco
     assert opt.recommend().label == "m2"
     assert [point.label for point in opt.recommend_front()] == ["m2"]
     assert opt.recommend(fixed={"name": "m0"}).label == "m0"
+    assert opt.regret_certificate().index == opt.recommend().index == 2
     opt.set_pool(bo.Pool(twins.iloc[::-1], id_column="name"))
     assert (opt.recommend().label, opt.recommend().index) == ("m2", 3)
     opt.set_pool(bo.Pool(twins.iloc[:2], id_column="name"))

@@ -14,6 +14,7 @@ import torch
 import bkbopt as bo
 from bkbopt.confidence import Constant
 from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
+from bkbopt.search.choosing import Chooser
 from bkbopt.search.criteria.criterion import ACQUISITIONS
 from bkbopt.search.designer import Designer
 from bkbopt.search.maximizers.box import FAR
@@ -218,6 +219,21 @@ def test_perturbation_has_no_confidence_gap() -> None:
     bound = mine.suggest(number=DUE[0] + 1)[0].diagnostics.confidence_gap
     assert bound is not None
     assert bound >= 0.0
+
+
+def test_a_point_that_was_moved_away_from_an_end_has_no_confidence_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chooser, "_probes_ends", True)
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0, perturbations=False)
+    rng, gaps = np.random.default_rng(0), dict[bool, list[float | None]]()
+    for _ in range(30):
+        x, y = (trial := opt.ask()).params.values()
+        if len(opt.diagnostics) and opt.diagnostics[-1].beta is not None:
+            is_near = any(0.0 < u < 0.01 for u in (x, y))
+            gaps.setdefault(is_near, []).append(opt.diagnostics[-1].confidence_gap)
+        opt.tell(trial, x + y**2 + 0.1 * rng.standard_normal())
+    assert len(gaps[True]) > 3
+    assert all(gap is None for gap in gaps[True])
+    assert all(gap is not None for gap in gaps[False])
 
 
 def test_switch_takes_booleans_only() -> None:

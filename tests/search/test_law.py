@@ -317,6 +317,24 @@ def test_interrupted_calls_start_again(name: str, owner: type, method: str, monk
     assert case.suggestions(mine, 60) == case.suggestions(fresh, 60)
 
 
+def test_a_test_for_noise_does_not_change_which_of_two_equal_rows_is_asked_for() -> None:
+    without = (9, 5, 6)
+
+    def made() -> bo.Optimizer:
+        rows = [[i // 2 / 7] for i in range(16)]
+        opt = bo.Optimizer(rows, constraints=["c"], duplicates="avoid", seed=46, n_startup_trials=3)
+        for row in (9, 5, 12, 6, 1, 10, 14, 8):
+            opt.enqueue({"index": row})
+            value = None if row in without else (rows[row][0] - 0.45) ** 2
+            opt.tell(opt.ask(), value, constraints={"c": -1.0})
+        return opt
+
+    tested, fresh = made(), made()
+    tested._core.update()
+    assert not tested._core.designer.models.objectives[0].noisiness.is_noisy()
+    assert tested.ask().index == fresh.ask().index
+
+
 def test_a_trial_without_parameters_is_no_trial() -> None:
     case = Case("changing", hostile=False)
     log = random_log(case, 20, np.random.default_rng(0))

@@ -24,8 +24,9 @@ class Diagnostics:
         confidence_gap: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
             search, and no bound of the regret: the regret of the recommended point was larger in 167 of 520 cases of
             `python -m benchmarks.calibration`; see `Optimizer.regret_certificate`. None if another criterion is
-            maximised (perturbations, narrow suggestions, pending or failed trials, several objectives, constraints), or
-            if the search leaves points out (avoided duplicates, fixed values).
+            maximised (perturbations, narrow suggestions, pending or failed trials, several objectives, constraints), if
+            the search leaves points out (avoided duplicates, fixed values, known choices among very many), or if the
+            maximiser was moved away from the end of a range.
     """
 
     trial: int

@@ -103,14 +103,15 @@ def test_infinite_values_alone_have_no_recommendation() -> None:
         study.sampler.recommend(study)
 
 
-def test_the_only_complete_trial_is_recommended_however_late_it_came() -> None:
+@pytest.mark.parametrize("n_failed", [0, 2])
+def test_the_only_complete_trial_is_recommended_however_late_it_came(n_failed: int) -> None:
     study = new_study()
-    for _ in range(7):
+    for state in [TrialState.FAIL] * n_failed + [TrialState.PRUNED] * 7:
         trial = study.ask()
         objective(trial)
-        study.tell(trial, state=TrialState.PRUNED)
+        study.tell(trial, state=state)
     study.optimize(objective, n_trials=1)
-    assert study.sampler.recommend(study).params == study.trials[7].params
+    assert study.sampler.recommend(study).params == study.trials[-1].params
 
 
 def test_several_objectives_have_no_single_recommendation() -> None:
