@@ -68,6 +68,12 @@ class Predicting:
 
     @property
     @locked
+    def _explains_nothing(self) -> bool:
+        """Whether the points explain nothing of the values so far, so that the model is an assumed one."""
+        return self._core.update().trained().is_flat
+
+    @property
+    @locked
     def _has_all_constraints(self) -> bool:
         """Whether there is a value of each constraint."""
         return set(self.constraints).issubset(self._core.update().history.constraint_names)

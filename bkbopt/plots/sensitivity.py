@@ -58,8 +58,8 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     """Sobol indices of the posterior mean over the space, by parameter; see the module's text.
 
     The parameters are uniform in the space's own scales; columns of a pool are drawn independently from its arms. The
-    posterior mean is flat in regions without data, whatever the black box does there. If it is flat everywhere, all
-    shares are 0. A conditional parameter contributes where it is active.
+    posterior mean is flat in regions without data, whatever the black box does there. If it is flat everywhere, or
+    explains nothing of the values, all shares are 0. A conditional parameter contributes where it is active.
 
     Args:
         opt: an optimizer with at least one value.
@@ -90,6 +90,7 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     variance = float(np.concatenate([f_A, f_B]).var())
     # A smaller deviation is that of a flat mean with rounding errors, of the model or of numbers of its size.
     flat = max(FLAT * spread / scale, float(8.0 * np.finfo(float).eps))
+    nothing = variance**0.5 < flat or opt._explains_nothing
     shares = {}
     for dimension in coordinates.dimensions(2):
         U = A.clone()
@@ -97,7 +98,7 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         f = (predicted(opt, coordinates.encoded(U))[0] - center) / scale
         first, total = (
             (0.0, 0.0)
-            if variance**0.5 < flat
+            if nothing
             else (float((f_B * (f - f_A)).mean()) / variance, float(((f_A - f) ** 2).mean()) / (2.0 * variance))
         )
         total = min(max(total, 0.0), 1.0)

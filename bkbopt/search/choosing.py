@@ -54,6 +54,7 @@ def width_of(
     n_objectives: int = 1,
     *,
     noisily_limited: bool = False,
+    is_flat: bool = False,
     is_costly: Callable[[], bool] = lambda: False,
 ) -> float:
     """The factor of beta for a suggestion: 1, `NARROW`, `WIDE`, or 0 for a *greedy* one, by the posterior mean alone.
@@ -73,11 +74,15 @@ def width_of(
     probability: others are near the border of the feasible region, where no point can be recommended; see
     docs/design/constraints.md.
 
+    While the points explain nothing of the values suggestions are narrow: the start-up design explores.
+
     Another attempt at the same trial has the whole width, since it must give another point.
     """
     p = len(request.running)
     if not options.varies_width or request.attempt:
         return 1.0
+    if is_flat:
+        return NARROW
     if n_objectives > 1:
         return (NARROW, 1.0, NARROW, WIDE)[request.number % 4]
     if p >= LARGE_BATCH:

@@ -47,6 +47,8 @@ __all__ = ["Designer"]
 
 #: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1
+#: While the points explain nothing of the values, one of so many suggestions is global, and the others are start-up.
+SEARCHING = 8
 
 
 def _until_exhausted(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
@@ -209,7 +211,7 @@ class Designer:
         diagnostics = Diagnostics(trial=request.number, n_values=self.history.n_complete)
         models = None if quasi_random or not self.has_values else self.models
         with torch.no_grad():
-            if models is None or not models.ready or models.is_flat:
+            if models is None or not models.ready or (models.is_flat and request.number % SEARCHING):
                 choice = self._start_up(request)
             else:
                 with small_work():
@@ -357,6 +359,7 @@ class Designer:
             request,
             len(models.objectives),
             noisily_limited=models.is_noisily_limited,
+            is_flat=models.is_flat,
             is_costly=lambda: is_exploring_costly(request.number, models, n_arms),
         )
         sure = SURE if len(pending) < LARGE_BATCH else 0.5

@@ -17,7 +17,7 @@ Most functions do not need this, and 60 trials of a new search are expensive. Th
 have left most of the space unknown, u > `UNKNOWN`. Where the kernel is a sum, it explains local optima as detail beside
 a trend, and the trend leads to the best basin.
 
-The figures are in docs/design/perturbations.md.
+Nor is there one while the points explain nothing of the values. The figures are in docs/design/perturbations.md.
 """
 
 import numpy as np
@@ -80,8 +80,8 @@ def can_begin_anew(options: Options, history: History, request: Request) -> bool
 
 
 def unknown_share(models: Models, history: History, space: Space) -> float:
-    """u of a space that is continuous in part; 0 with limits or several objectives, and for sums."""
-    if not (models.ready and models.is_plain):
+    """u of a space that is continuous in part; 0 with limits or several objectives, for sums, and for flat models."""
+    if not (models.ready and models.is_plain) or models.is_flat:
         return 0.0
     surrogate, embedding = models.objectives[0].surrogate, history.encoding.embedding(space.keyed, {})
     if embedding.space is None or isinstance(surrogate.kernel, SumKernel):

@@ -53,7 +53,7 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    named = ("choices", "choices-noiseless", "decades", "penalties", "rates")
+    named = ("choices", "choices-noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails")
     apart = (NOISELESS, *(SETS[name] for name in named), *OUTLIERS.values())
     others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
@@ -108,6 +108,19 @@ def test_an_interquartile_range_of_values_over_decades_is_a_factor_of_ten() -> N
     (noisy, true), (told, counted) = plain.observe(params, 0, 5), task.observe(params, 0, 5)
     assert counted == true == task.truth(params)
     assert math.log10(told) * plain.scale == pytest.approx(noisy - plain.minimum, rel=1e-12)  # rounding of 10^x
+
+
+@pytest.mark.parametrize("kind", ["noisy", "tails"])
+def test_noise_has_the_spread_that_its_note_says(kind: str) -> None:
+    task = TASKS[f"hartmann6-{kind}"]()
+    params = {f"x{j}": 0.5 for j in range(6)}
+    observed = [task.observe(params, 0, i) for i in range(400)]
+    assert {counted for _, counted in observed} == {task.truth(params)}
+    noise = np.array([told - counted for told, counted in observed]) / task.scale
+    q1, q3 = np.percentile(noise, [25, 75])
+    # Of a normal distribution of standard deviation 1, and of a tenth of Student's t with two degrees of freedom; the
+    # range of 400 values has a standard error of 6 and 8 %.
+    assert q3 - q1 == pytest.approx({"noisy": 1.349, "tails": 0.1633}[kind], rel=0.2)
 
 
 @pytest.mark.parametrize("name", SETS["rates"])

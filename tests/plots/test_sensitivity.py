@@ -57,6 +57,15 @@ def test_a_flat_mean_has_no_important_parameter() -> None:
     assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
 
 
+def test_noise_alone_has_no_important_parameter() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    rng = np.random.default_rng(2)
+    for value in 3.0 + 0.1 * rng.standard_normal(60):
+        opt.tell({"x": rng.random(), "y": rng.random()}, value)
+    assert opt._explains_nothing
+    assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
+
+
 def test_a_single_terrible_value_hides_no_parameter() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
     for i in range(12):

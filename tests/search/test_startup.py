@@ -9,9 +9,10 @@ import pytest
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search import startup
-from bkbopt.search.designer import Designer
+from bkbopt.search.designer import SEARCHING, Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
+from bkbopt.search.restarts import unknown_share
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.states import COMPLETE, FAIL
 from tests.sweeps import slow_but
@@ -160,13 +161,29 @@ def flat(n: int, **more: object) -> Designer:
     return out
 
 
-def test_the_start_up_goes_on_while_the_points_explain_nothing_of_the_values() -> None:
-    mine = flat(60)
+def test_most_suggestions_are_of_the_start_up_while_the_points_explain_nothing_of_the_values() -> None:
+    mine, empty = flat(60), Designer(flat(0).problem, flat(0).options, seed=0)
     assert mine.models.is_flat
-    (suggestion,) = mine.suggest(1, number=60)
-    (of_startup,) = Designer(mine.problem, mine.options, seed=0).suggest(1, number=60)
-    assert suggestion.point == of_startup.point
-    assert suggestion.diagnostics.beta is None
+    for number in range(60, 60 + 2 * SEARCHING):
+        (suggestion,), (of_startup,) = (designer.suggest(1, number=number) for designer in (mine, empty))
+        assert (suggestion.point == of_startup.point) == (number % SEARCHING > 0)
+        assert (suggestion.diagnostics.beta is None) == (number % SEARCHING > 0)
+
+
+def test_a_flat_model_takes_the_best_values_for_good_points_until_others_refute_that() -> None:
+    mine = flat(60)
+    X, y = mine.history.X, mine.history.objective(0, 1).y
+    recommended, _ = mine.models.posteriors(X[:0], None).lower_bound()
+    (suggestion,) = mine.suggest(1, number=10 * SEARCHING)
+    for point in (recommended, mine.history.encode([suggestion.point])[0]):
+        near = (X - point).abs().amax(1) < 0.1
+        assert float(y[near].mean()) < float(y.quantile(0.25))
+
+
+def test_there_is_no_restart_while_the_points_explain_nothing() -> None:
+    mine = flat(60)
+    assert mine.problem.space is not None
+    assert unknown_share(mine.models, mine.history, mine.problem.space) == 0.0
 
 
 def test_under_a_constraint_a_flat_objective_is_searched_by_models() -> None:

@@ -9,6 +9,7 @@
 """
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
@@ -21,6 +22,7 @@ from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.kernels.base import is_fittable, placed
 from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities.least_noise import least_noise
 from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped, log_slopes
 from bkbopt.search.quantities.scaling import NOISELESS, Scaler, is_informative
@@ -50,13 +52,13 @@ AT_RANDOM = 1.0
 #: By how much (log likelihood) the model of an objective must explain values better than a constant, if there are so
 #: many values or more; see docs/design/fits.md.
 EXPLAINED, FEWEST_FLAT = 1.0, 20
+#: What is assumed of an objective that the points do not explain: lengthscales, relative to those at the start of a
+#: fit, and noise, as a share of the variance of the values.
+ASSUMED_LENGTHSCALE, ASSUMED_NOISE = 0.5, 0.5
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
 WEIGHTS = (1e-12, 1e6)
-#: Values are of few kinds if there are at most MOST_KINDS, for each of which there are OF_EACH points or more. Largest
-#: least noise variance of such values, standardised units squared; see docs/design/fits.md.
-MOST_KINDS, OF_EACH, LARGEST_LEAST = 10, 5, 0.1
 #: Settings of fits without outliers that continue an earlier fit.
 CONTINUED = FitSettings(max_iterations=30)
 
@@ -88,7 +90,7 @@ class FittedModel:
         noise_is_fitted: whether that is the result of a fit of unknown noise alone.
         observations: the rows, standardised.
         is_constant: whether the points explain nothing of the values; for a limit, whether a constant with noise
-            explains them better.
+            explains them better. The default kernel of an objective is then an assumed one, see `_assumed`.
         outliers: weights of the rows that were left out of the fit, by row.
     """
 
@@ -219,10 +221,14 @@ class Fitter:
             scaler = scaler.warped(y)
             data = self._fit_data(scaler, X, y, std, noise)
             kernel, noise = self._with_structure(data, *first, fit_noise, rng)
-        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
-        observations = self._observed(scaler, X, y, std, noise)
-        is_constant = self._is_constant(observations, kernel, noise)
-        return FittedModel(scaler, kernel, noise, scaled.noise_is_fitted, observations, is_constant)
+        fitted_scaler, observations = self._with_mean(scaler, X, y, std, kernel, noise, rng)
+        counts = is_informative(y, std)  # the others are clipped, and would decide
+        told = self._observed(fitted_scaler, X[counts], y[counts], std[counts], noise)
+        is_constant = self._is_constant(told, kernel, noise)
+        if is_constant and self.winsorised and self._is_default(start) and bool((y != y[0]).any()):
+            kernel, noise = _assumed(start, noise, fit_noise)
+            fitted_scaler, observations = self._with_mean(scaler, X, y, std, kernel, noise, rng)
+        return FittedModel(fitted_scaler, kernel, noise, scaled.noise_is_fitted, observations, is_constant)
 
     def scaled(self, X: Tensor, y: Tensor, std: Tensor) -> "ScaledValues":
         """The data of a fit to values that are not warped; the arguments are those of `fitted`."""
@@ -351,7 +357,14 @@ class Fitter:
         kinds of values, such as a size, often is a known function of a parameter.
         """
         data = FitData.of(self._observed(scaler, X, y, std, noise))
-        return replace(data, least_noise=_least_noise(y, len(data.U))) if self.winsorised else data
+        return replace(data, least_noise=least_noise(y, len(data.U))) if self.winsorised else data
+
+    def _with_mean(
+        self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, kernel: Kernel, noise: float, rng: np.random.Generator
+    ) -> tuple[Scaler, Observations]:
+        """The scaler whose zero is the constant mean under kernel and noise, and the rows as it standardises them."""
+        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
+        return scaler, self._observed(scaler, X, y, std, noise)
 
     def _observed(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1])
@@ -359,17 +372,16 @@ class Fitter:
         return observations
 
 
-def _least_noise(y: Tensor, n_points: int) -> float:
-    """The least noise variance of the values `y (n,)` of some points, standardised units squared.
+def _assumed(start: ARDKernel, noise: float, fit_noise: bool) -> tuple[ARDKernel, float]:
+    """Kernel and noise variance of an objective that the points do not explain, standardised units squared.
 
-    It is above zero for values of few kinds, such as labels and ratings. Among many equal ones they look free of noise,
-    and a fit without noise extrapolates beyond the best kind. Rounding to one of k kinds, at equal distances and
-    equally frequent, is 1 / (k^2 - 1) of their variance.
+    The fitted kernel has hardly any variance or endless lengthscales, and does not tell good points from others. With
+    this one points with good values, and points near them, are the best ones until further values refute that.
     """
-    kinds = len(torch.unique(y))
-    if not 1 < kinds <= min(MOST_KINDS, n_points // OF_EACH):
-        return 0.0
-    return min(1.0 / (kinds**2 - 1.0), LARGEST_LEAST)
+    log_lengthscale = start.log_lengthscale + math.log(ASSUMED_LENGTHSCALE)
+    log_outputscale = torch.full_like(start.log_outputscale, math.log(1.0 - ASSUMED_NOISE))
+    kernel = replace(start, log_lengthscale=log_lengthscale, log_outputscale=log_outputscale)
+    return kernel, ASSUMED_NOISE if fit_noise else noise
 
 
 def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, may_be: Tensor, is_kept: Tensor) -> FittedModel:

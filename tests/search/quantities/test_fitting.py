@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bkbopt.kernels import matern52
-from bkbopt.search.quantities.fitting import LARGEST_LEAST, MOST_KINDS, OF_EACH
+from bkbopt.search.quantities.least_noise import LARGEST_LEAST, MOST_KINDS, OF_EACH
 from bkbopt.surrogates.fit import fit_hyperparameters
 from bkbopt.surrogates.fit_data import FitData
 from tests.search.quantities.made import data, fitted
