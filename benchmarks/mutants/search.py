@@ -17,6 +17,41 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "a flat model is fitted, and knows no good points",
+        "search/quantities/fitting.py",
+        "kernel, noise = _assumed(start, noise, fit_noise)",
+        "pass",
+        STARTUP,
+    ),
+    Fault(
+        "while the points explain nothing all suggestions are of the start-up",
+        "search/designer.py",
+        "(models.is_flat and request.number % SEARCHING)",
+        "models.is_flat",
+        STARTUP,
+    ),
+    Fault(
+        "a value without weight decides that the points explain nothing",
+        "search/quantities/fitting.py",
+        "self._is_constant(told, kernel, noise)",
+        "self._is_constant(observations, kernel, noise)",
+        ("search/quantities/test_quantity.py",),
+    ),
+    Fault(
+        "a row that equals one whose trial has no value may be asked for",
+        "search/choosing.py",
+        "return bool((tried == x).all(1).any())",
+        "return False",
+        LAW,
+    ),
+    Fault(
+        "a point that was moved away from an end has the confidence gap of the maximiser",
+        "search/choosing.py",
+        "return moved, moved is choice and not",
+        "return moved, not",
+        DESIGNER,
+    ),
+    Fault(
         "failed trials do not shorten the start-up",
         "search/startup.py",
         "count + FAILED * history.n_failed_by(count)",
@@ -61,8 +96,8 @@ SEARCH = (
     Fault(
         "narrow suggestions have a confidence gap of another width",
         "search/designer.py",
-        "open_to_all and width == 1.0 and not",
-        "open_to_all and not",
+        "open_to_all and width == 1.0 and is_maximiser",
+        "open_to_all and is_maximiser",
         ("search/test_choosing.py",),
     ),
     Fault(
