@@ -170,7 +170,7 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows of the log, got {len(encoded)} other rows, or another order; "
             "pass the rows of the log, to the last digit (CSV files may round numbers, Parquet and .npy files do not), "
-            "and change them later with set_pool."
+            "and change them later with set_pool, in the shell with bkbopt change."
         )
     return encoded
 

@@ -222,7 +222,8 @@ def _current(file: LogFile, given: Space | Arms, mine: Described, fit: bool) -> 
         what = "search space" if isinstance(given, Space) else "pool"
         raise ArgumentError(
             f"storage: expected the {what} that {file.path} was made with, got another: {_other(last, mine)}. Pass the "
-            f"same, change it with Optimizer.open(path).set_{what.rpartition(' ')[2]}, or name another file."
+            f"same, change it with Optimizer.open(path).set_{what.rpartition(' ')[2]} (in the shell bkbopt change), or "
+            "name another file."
         )
     with file.fits():
         if isinstance(given, Space) or last.rows is not None or not _is_same(mine, last):

@@ -5,6 +5,8 @@
 
     bkbopt init SPACE.toml STATE         make a log from a search space
     bkbopt init --pool ROWS [--id-column NAME] STATE     make a log over the rows of a CSV, Parquet or .npy file
+    bkbopt change STATE SPACE.toml       search another space from now on: ranges, choices and parameters
+    bkbopt change STATE ROWS --pool OLD_ROWS    search other rows of a pool
     bkbopt ask STATE [-n N]              the next trials; -n 50 starts torch and fits the model once for 50 trials
     bkbopt ask STATE --fixed NAME=VALUE  trials with a given value of a parameter; or --fixed JSON for several
     bkbopt enqueue STATE JSON            queue a point; missing parameters are suggested when it is asked for

@@ -159,7 +159,7 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
         more = [a for a in more if a.startswith("-")]
     if args.run is model_commands.init:
         _name_files(args)
-    for name in ("space", "state", "storage", "pool", "past", "out"):
+    for name in ("space", "state", "storage", "pool", "past", "out", "new"):
         # Shells leave the ~ of --from=~/past.csv as it is.
         if getattr(args, name, None):
             setattr(args, name, at_home(getattr(args, name)))
@@ -260,6 +260,11 @@ def _add_first(commands: _Commands) -> None:
     run.add_argument("--timeout-per-trial", type=readers.seconds, metavar="S", help=text)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     _add_init(commands)
+    text = "replace the search space of a log, or the rows of its pool, for later trials"
+    more = ". Parameters may be added and removed, and ranges and choices changed; the options of SPACE.toml may not"
+    change = commands.add("change", model_commands.change, text, _STATE, more=more)
+    change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
+    change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
     text = "compile all loops now, when an image of a container is built for example; else the first runs do it"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")

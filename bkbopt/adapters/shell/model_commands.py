@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bkbopt import Optimizer
     from bkbopt.search.trials.reports import FrontPoint, Recommendation
 
-__all__ = ["KINDS", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
+__all__ = ["KINDS", "ask", "best", "best_rows", "change", "enqueue", "init", "plot", "report", "tell_point"]
 
 #: Kinds of plots: the function of `bkbopt.plots`, and the largest number of parameters.
 KINDS = {
@@ -56,8 +56,13 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; use another name, or --force to replace it.")
         opt.save(args.state)
+    yield _described(args.state, opt)
+
+
+def _described(state: str, opt: "Optimizer") -> Row:
+    """What a log searches."""
     arms = {} if opt.pool is None else {"arms": len(opt.pool)}
-    yield {"state": args.state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(names_of(opt))}
+    return {"state": state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(names_of(opt))}
 
 
 def _over_space(args: argparse.Namespace) -> "Optimizer":
@@ -86,6 +91,22 @@ def _over_pool(args: argparse.Namespace) -> "Optimizer":
     pool = Pool(rows_of_file(args.pool), id_column=args.id_column, columns=args.column)
     options = {name: getattr(args, name) for name in ("direction", "duplicates", "seed")}
     return Optimizer(pool, **{name: option for name, option in options.items() if option is not None})
+
+
+def change(args: argparse.Namespace) -> Iterator[Row]:
+    """Replace the search space of a log, or the rows of its pool, for later trials."""
+    from bkbopt import Optimizer, Pool
+
+    opt = opened(args)
+    if opt.pool is None:
+        space, options = space_file.read_space(args.new)
+        Optimizer(opt.space, **options, storage=args.state)  # refuses options other than those of the log
+        opt.set_space(space)
+    else:
+        rows, old = rows_of_file(args.new), opt.pool
+        names = list(old.names) if hasattr(rows, "iloc") else None  # a table may have other columns, too
+        opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names))
+    yield _described(args.state, opt)
 
 
 def ask(args: argparse.Namespace) -> Iterator[Row]:

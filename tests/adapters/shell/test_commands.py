@@ -250,6 +250,38 @@ def test_the_best_point_with_fixed_values_is_that_of_the_api(state: str, capsys:
     assert "--regret: expected without --fixed" in refused(capsys, "best", state, "--regret", "--fixed", "rate=0.5")
 
 
+def test_a_log_goes_on_with_another_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, space = tmp_path / "state", tmp_path / "space.toml"
+    space.write_text('seed = 0\n[space]\nx = { type = "float", low = 0.0, high = 1.0 }\n')
+    call(capsys, "init", space, state)
+    call(capsys, "tell", state, "--params", '{"x": 0.5}', 1.0)
+    opt = bo.Optimizer.load(state)
+    space.write_text('seed = 0\n[space]\nx = { type = "float", low = 2.0, high = 3.0 }\nkind = ["a", "b"]\n')
+    (changed,) = call(capsys, "change", state, space)
+    assert changed["parameters"] == ["x", "kind"]
+    opt.set_space({"x": (2.0, 3.0), "kind": ["a", "b"]})
+    assert call(capsys, "ask", state)[0]["params"] == dict(opt.ask().params)
+    before = Path(state).read_bytes()
+    space.write_text('seed = 0\ndirection = "maximize"\n[space]\nx = { type = "float", low = 0.0, high = 9.0 }\n')
+    assert "expected the arguments that" in refused(capsys, "change", state, space)
+    assert Path(state).read_bytes() == before
+
+
+def test_a_log_goes_on_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    state, old, new = (tmp_path / name for name in ("state", "old.csv", "new.csv"))
+    old.write_text("name,x,note\na,0.0,1\nb,1.0,2\nc,2.0,3\n")
+    new.write_text("note,name,x\n9,d,5.0\n3,c,2.0\n1,a,0.0\n")
+    call(capsys, "init", "--pool", old, "--id-column", "name", "--column", "x", state)
+    call(capsys, "tell", state, "--params", '{"name": "c"}', -1.0, "--pool", old)
+    (changed,) = call(capsys, "change", state, new, "--pool", old)
+    assert (changed["arms"], changed["parameters"]) == (3, ["x"])
+    assert "in the shell with bkbopt change" in refused(capsys, "ask", state, "--pool", old)
+    (best,) = call(capsys, "best", state, "--pool", new)
+    assert (best["label"], best["index"]) == ("c", 1)
+    assert {row["label"] for row in call(capsys, "ask", state, "-n", 2, "--pool", new)} <= {"a", "c", "d"}
+
+
 LIMITED = """
 constraints = ["heat", "weight"]
 seed = 0
