@@ -15,6 +15,9 @@ and lengthscales are then fitted to noise. So half of a subset is spread over th
 the next point is the one furthest from those chosen), and half is random, which keeps dense regions dense. With many
 columns all points are about equally far apart, also in columns without effect. Instead of those far apart the subset
 then has the first points, which in a search come from the whole space. Of rows that are sorted they are a biased half.
+
+A subset leaves values out. Where their noise is larger than the differences between neighbours, all values count if
+points are moved to the means of groups instead: the groups of those that are nearest to the same point of a subset.
 """
 
 from dataclasses import dataclass
@@ -32,6 +35,8 @@ __all__ = ["MANY", "FitData"]
 MANY = 30
 #: The greedy rule chooses from at most this many points.
 SEARCHED = 10_000
+#: Number of points whose distances from the points of a subset are in memory at a time.
+BLOCK = 4_096
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,30 @@ class FitData:
         within = self.within * float(repeats.sum()) / max(self.n_repeats, 1.0)
         known = None if self.known is None else self.known[rows]
         return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats, known, self.least_noise)
+
+    def merged(self, most: int, rng: np.random.Generator) -> "FitData":
+        """The data with at most `most` points, the means of groups; see the module's text.
+
+        The columns are numeric, and no noise is known. What the values of a group differ by counts as noise.
+
+        Args:
+            most: largest number of points.
+            rng: generator of the random choice.
+        """
+        if len(self.U) <= most:
+            return self
+        centers = self.subset(most, rng).U
+        group = torch.cat([torch.cdist(block, centers).argmin(1) for block in self.U.split(BLOCK)])
+
+        def summed(values: Tensor) -> Tensor:
+            return values.new_zeros(len(centers), *values.shape[1:]).index_add_(0, group, values)
+
+        n = summed(self.n)
+        filled = n > 0.0  # of centers that are equal but for rounding all but one may have no points
+        U, ybar = summed(self.n[:, None] * self.U) / n[:, None], summed(self.n * self.ybar) / n
+        within = self.within + float(self.n @ (self.ybar - ybar[group]).square())
+        repeats = summed(self.repeats + 1.0) - 1.0
+        return FitData(U[filled], n[filled], ybar[filled], within, repeats[filled], None, self.least_noise)
 
 
 def _far_apart(U: Tensor, k: int) -> list[int]:

@@ -74,6 +74,11 @@ AGAIN = 15
 #: points, and continued on these. A subset of 400 decides little among thousands, so that one fit may have a wrong
 #: structure, and lengthscales that miss ripples.
 SEVERAL, TRIES, JUDGED = 2_000, 3, 800
+#: Noise variance, standardised, from which the last fit is to all values, at merged points; see `FitData.merged`.
+MERGED_FROM = 0.25
+#: Loss of evidence at JUDGED points up to which that fit is taken: half of them may be those of the fit before it, and
+#: speak for that one. Ripples that are lost in the means of groups cost far more.
+DOUBT = 6.0
 #: Least gain of a further rotation, and of the second fit.
 PROGRESS = 0.1
 
@@ -106,8 +111,19 @@ def fit_structure(
         comparison = whole.subset(JUDGED, rng)
         best = max(fits, key=lambda fit: _evidence(comparison, fit))
         chosen = _continued(comparison, best, fit_noise)
+    if fit_noise and chosen.noise > MERGED_FROM and _can_be_merged(whole, kernel):
+        merged = _continued(whole.merged(FitSettings().max_points, rng), chosen, fit_noise)
+        comparison = whole.subset(JUDGED, rng)
+        if _evidence(comparison, merged) > _evidence(comparison, chosen) - DOUBT:
+            chosen = merged
     log.debug("structure of %d points: %s", len(whole.U), chosen.kernel)
     return chosen.kernel, chosen.noise
+
+
+def _can_be_merged(data: FitData, kernel: ARDKernel) -> bool:
+    """Whether a fit would leave points out, whose means are points: not of codes, nor among points all far apart."""
+    is_numeric = not kernel.categorical and len(kernel.numeric) <= MANY
+    return is_numeric and data.known is None and len(data.U) > FitSettings().max_points
 
 
 def fit_stationary(data: FitData, kernel: ARDKernel, noise: float, *, fit_noise: bool) -> Fit:

@@ -6,7 +6,7 @@ import torch
 
 from bkbopt.kernels import matern52
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters
+from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters, log_evidence, log_marginal_likelihood
 from bkbopt.surrogates.fit_data import MANY, FitData
 
 
@@ -73,3 +73,42 @@ def test_lengthscales_of_a_subset_are_near_those_of_all_points() -> None:
     few, whole = (fit[0].lengthscale for fit in fits)  # type: ignore[attr-defined]
     # 0.2 on the logarithm is what 40 points leave open.
     torch.testing.assert_close(few.log(), whole.log(), rtol=0.0, atol=0.2)
+
+
+def test_merged_data_keep_the_sums_of_all_values() -> None:
+    observations = crowded()
+    observations.add(observations.X[:5], torch.linspace(-1.0, 1.0, 5, dtype=torch.float64))  # with repeats
+    data, merged = FitData.of(observations), FitData.of(observations).merged(100, np.random.default_rng(0))
+    assert data.merged(len(data.U), np.random.default_rng(0)) is data
+    assert len(merged.U) == len(torch.unique(merged.U, dim=0)) == 100
+    for of in (lambda d: d.n, lambda d: d.n * d.ybar, lambda d: d.n[:, None] * d.U, lambda d: d.repeats + 1.0):
+        torch.testing.assert_close(of(merged).sum(0), of(data).sum(0), rtol=1e-12, atol=1e-12)
+    squares = [d.within + float(d.n @ d.ybar.square()) for d in (data, merged)]
+    assert squares[1] == pytest.approx(squares[0], rel=1e-12)
+
+
+def test_values_close_to_one_another_are_merged_as_repeats_of_one_point() -> None:
+    rng = np.random.default_rng(0)
+    places, which = torch.as_tensor(rng.random((20, 2))), torch.as_tensor(rng.integers(20, size=200))
+    y = torch.sin(6.0 * places[which]).sum(1) + 0.5 * torch.as_tensor(rng.standard_normal(200))
+    near, repeats = Observations(2), Observations(2)
+    near.add(places[which] + 1e-9 * torch.as_tensor(rng.standard_normal((200, 2))), y)
+    repeats.add(places[which], y)
+    merged, kernel = FitData.of(near).merged(40, np.random.default_rng(1)), matern52(2)
+    found, expected = (
+        float(log_marginal_likelihood(data, kernel, torch.tensor(0.25, dtype=torch.float64)))
+        for data in (merged, FitData.of(repeats))
+    )
+    assert found == pytest.approx(expected, rel=1e-6)  # the points are 1e-9 apart, over a noise of 0.5
+
+
+def test_many_noisy_values_determine_a_kernel_better_than_a_subset() -> None:
+    rng = np.random.default_rng(2)
+    X = torch.as_tensor(rng.random((3000, 3)))
+    y = torch.sin(9.0 * X[:, 0]) + 0.0 * X[:, 1] + 2.0 * torch.as_tensor(rng.standard_normal(3000))
+    observations = Observations(3)
+    observations.add(X, (y - y.mean()) / y.std())
+    data = FitData.of(observations)
+    fits = [fit_hyperparameters(d, matern52(3), 0.5, with_mean=True) for d in (data, data.merged(400, rng))]
+    evidence = [log_evidence(data, kernel, noise) for kernel, noise in fits]
+    assert evidence[1] > evidence[0]

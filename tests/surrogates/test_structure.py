@@ -191,6 +191,7 @@ def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_tak
         monkeypatch.setattr(structure, "TRIES", tries)
         return fit_structure(observations, matern52(3), 0.1, fit_noise=True, rng=np.random.default_rng(2))
 
+    monkeypatch.setattr(structure, "MERGED_FROM", math.inf)  # which another test is about
     alone = fitted(3)  # 460 points are not many
     monkeypatch.setattr(structure, "SEVERAL", 400)
     monkeypatch.setattr(structure, "JUDGED", 460)
