@@ -108,13 +108,18 @@ class OnlineLearner(LearnerCore):
         fresh = type(self)(**self.get_params())
         fresh.partial_fit(X, y)
         # Not all attributes are the learner's: scikit-learn's meta-estimators set some for the duration of a fit.
-        for name in ("classes_", "feature_names_in_"):
-            vars(self).pop(name, None)
         vars(self).update(vars(fresh))
+        for name in ("classes_", "feature_names_in_", "_is_half_learnt"):
+            if name not in vars(fresh):
+                vars(self).pop(name, None)
         return self
 
     def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
         """Learn further rows `X (n, d)` with targets `y (n,)`; the errors are those of `fit`.
+
+        An interrupt (Ctrl-C, a lack of memory) undoes the call if it has 256 rows or more, or is one of the first. A
+        shorter one, also `learn_one`, may be stopped in the middle; the learner then raises a `NotReadyError` until it
+        begins anew with `fit`.
 
         Args:
             X: rows of features.

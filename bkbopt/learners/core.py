@@ -28,7 +28,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.classes import Classes
 from bkbopt.learners.gram import Gram, as_gram, is_scale
 from bkbopt.learners.hypothesis import Hypothesis
-from bkbopt.learners.interop import join, method_for_labels, not_ready
+from bkbopt.learners.interop import half_learnt, join, method_for_labels, not_ready
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.probabilities import Recent
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
@@ -38,6 +38,8 @@ from bkbopt.learners.units import Units
 __all__ = ["LearnerCore", "in_blocks"]
 
 _CHUNK = 1000
+#: With as many rows a copy of the state takes little of the time of learning them.
+MANY_ROWS = 256
 #: Largest absolute target in the learner's units.
 LARGEST_TARGET = 1e50
 #: The automatic lengthscale of labels over that of numbers: classes need narrower kernels (docs/design/learners.md).
@@ -78,6 +80,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     _heads: "list[LearnerCore]"
     #: For probabilities; None if the loss has its own, or for a regression.
     _recent: Recent | None
+    #: Whether learning has begun and not ended; after an interrupt the state is a mixture, which loops must not read.
+    _is_half_learnt = False
     #: Parameters of the paper that differ from the defaults.
     _PAPER: ClassVar[dict[str, Any]] = {}
 
@@ -166,8 +170,13 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return (as_row if one else as_rows)(X, self._names, self._dim, type(self).__name__)
 
     def _need_rows(self) -> None:
+        self._need_whole()
         if self._dim is None:
             raise not_ready(type(self).__name__)
+
+    def _need_whole(self) -> None:
+        if self._is_half_learnt:
+            raise half_learnt(type(self).__name__)
 
     def _begin(self, d: int, names: Names | None) -> None:
         self._prepare(d, 1.0)
@@ -214,7 +223,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return other
 
     def _learn(self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False) -> Array:
-        """Check everything, then learn: the raw predictions. A refused call changes nothing."""
+        """Check everything, then learn: the raw predictions. A refused call changes nothing.
+
+        An interrupt is undone if there is a copy; else the learner is not used any more.
+        """
+        self._need_whole()
         loss = self._present_loss
         known: Classes | None = None
         target: npt.NDArray[Any]
@@ -231,11 +244,13 @@ class LearnerCore(_Root, metaclass=ABCMeta):
                 undo.callback(self._set_attributes, vars(self._copy()))
             if self._units is None or self._units.are_fixed:
                 self._check_size(target)
+            self._is_half_learnt = True
             raw = self._learn_chunks(X, target, progress)
+            if known is not None:
+                self._classes, self.classes_ = known, known.labels
+            self.n_rounds_ += len(X)
+            del self._is_half_learnt
             undo.pop_all()
-        if known is not None:
-            self._classes, self.classes_ = known, known.labels
-        self.n_rounds_ += len(X)
         return raw
 
     def _set_attributes(self, attributes: dict[str, Any]) -> None:
@@ -243,8 +258,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         vars(self).update(attributes)
 
     def _may_fail(self, n: int) -> bool:
-        """Whether learning `n` rows may fail half-way: user code may."""
-        return self._runs_user_code()
+        """Whether learning `n` rows may fail half-way: user code may, and many rows may be interrupted."""
+        return n >= MANY_ROWS or self._runs_user_code()
 
     def _runs_user_code(self) -> bool:
         """Whether learning runs user code."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from bkbopt.errors import NotReadyError
 
-__all__ = ["join", "method_for_labels", "not_ready", "tags", "warn_of_column"]
+__all__ = ["half_learnt", "join", "method_for_labels", "not_ready", "tags", "warn_of_column"]
 
 
 class method_for_labels:  # noqa: N801  # a decorator
@@ -58,8 +58,19 @@ def join(cls: type, core: type) -> None:
 
 def not_ready(name: str) -> NotReadyError:
     """The error for a prediction of the learner `name` before it has learnt anything."""
-    kind = _not_fitted_class() if "sklearn" in sys.modules else NotReadyError
-    return kind(f"{name}: expected at least one learnt row first; call fit, partial_fit or learn_one.")
+    return _not_fitted(f"{name}: expected at least one learnt row first; call fit, partial_fit or learn_one.")
+
+
+def half_learnt(name: str) -> NotReadyError:
+    """The error for a use of the learner `name` after an interrupt that could not be undone."""
+    return _not_fitted(
+        f"{name}: expected a learner whose last call ended, got one that was stopped in the middle of learning "
+        "(Ctrl-C, a lack of memory); load its state file, or begin anew with fit."
+    )
+
+
+def _not_fitted(message: str) -> NotReadyError:
+    return (_not_fitted_class() if "sklearn" in sys.modules else NotReadyError)(message)
 
 
 def warn_of_column() -> None:

@@ -38,6 +38,7 @@ _LEARNT = Form(
 
 def learner_to_state(learner: "OnlineLearner") -> dict[str, object]:
     """Parameters and all that was learnt, in a form for `bkbopt._support.files`."""
+    learner._need_whole()
     params = params_to_state(learner.get_params())
     state: dict[str, object] = {"class": type(learner).__name__, "params": params, "learnt": None}
     if learner._dim is not None:

@@ -239,9 +239,8 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
             self._begin(X, means)
 
     def _checkpoint(self) -> Callable[[], None]:
-        restore, learner = super()._checkpoint(), self._learner
-        # The package's kernels cannot fail; with other kernels the learner, which is changed in place, is copied.
-        kept = learner if isinstance(self._kernel, ARDKernel) else copy.deepcopy(learner)
+        # The learner is changed in place, and an interrupt may end any line.
+        restore, kept = super()._checkpoint(), copy.deepcopy(self._learner)
 
         def restore_both() -> None:
             restore()

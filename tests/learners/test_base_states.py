@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, StateFileError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, NotReadyError, StateFileError
 from bkbopt.learners import (
     KONS,
     PKAWV,
@@ -107,6 +108,50 @@ def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
     np.testing.assert_array_equal(model.predict(X), before)
     assert model.kernel is kernel
     assert set(vars(fresh)) == set(fresh.get_params())
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, model: OnlineLearner, learn: Callable[[], object]) -> None:
+    """Call `learn`, which ends by Ctrl-C when its last rows are in the learner's own state, and no more is done."""
+    stream = type(model)._stream
+
+    def stopped(self: OnlineLearner, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        stream(self, A, b)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), "_stream", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            learn()
+
+
+def test_interrupt_of_many_rows_is_undone(base: Factory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    y = targets(base)
+    model = told(base, 150)
+    before, whole = file_of(model, tmp_path), told(base, 150).partial_fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    interrupted(monkeypatch, model, lambda: model.partial_fit(np.tile(X, (2, 1)), np.tile(y, 2)))
+    assert file_of(model, tmp_path) == before
+    model.partial_fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+
+def test_learner_that_an_interrupt_left_half_way_is_not_used_any_more(
+    base: Factory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    y = targets(base)
+    model = told(base, 150)
+    interrupted(monkeypatch, model, lambda: model.learn_one(X[150], y[150]))
+    model = pickle.loads(pickle.dumps(model))
+    uses: list[Callable[[], object]] = [
+        lambda: model.predict(X),
+        lambda: model.predict_one(X[0]),
+        lambda: model.learn_one(X[151], y[151]),
+        lambda: model.progressive(X, y),
+        lambda: model.save(tmp_path / "half"),
+    ]
+    for use in uses:
+        with pytest.raises(NotReadyError, match=r"stopped in the middle of learning.*begin anew with fit"):
+            use()
+    np.testing.assert_array_equal(model.fit(X, y).predict(X), told(base).predict(X))
 
 
 # -- parameters, copies and files ------------------------------------------------------------------------------------

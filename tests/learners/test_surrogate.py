@@ -244,6 +244,27 @@ def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
     assert told("krr").log_growth == pytest.approx(true, rel=1e-9)
 
 
+@pytest.mark.parametrize("learner", ["pkawv", "kons", "forks"])
+def test_values_are_learnt_once_though_an_interrupt_ended_the_first_try(
+    learner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data()
+    gp, twin = (LearnerSurrogate(KERNEL, NOISE, learner=learner) for _ in range(2))
+    gp.observe(X[:50], y[:50])
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LearnerSurrogate, "_follow", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            gp.observe(X[50:52], y[50:52])
+    gp.observe(X[50:52], y[50:52])
+    twin.observe(X[:50], y[:50])
+    twin.observe(X[50:52], y[50:52])
+    torch.testing.assert_close(gp.posterior(XS).mean, twin.posterior(XS).mean, rtol=0.0, atol=0.0)
+
+
 # -- names and instances ---------------------------------------------------------------------------------------------
 
 
