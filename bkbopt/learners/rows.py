@@ -7,6 +7,7 @@
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from bkbopt._support.settings import usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
+from bkbopt.spaces.values import is_missing
 
 __all__ = [
     "as_announced",
@@ -195,7 +197,7 @@ def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """`A`, if it can be labels; `name` is the argument that gave them."""
     if A.dtype.kind not in "biufUO":
         raise ArgumentTypeError(f"{name}: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
-    if A.dtype.kind == "O" and any(v is None for v in A):
+    if A.dtype.kind == "O" and any(is_missing(v) and not isinstance(v, float) for v in A):
         raise ArgumentError(f"{name}: expected labels, got None or NaN among them; drop such rows.")
     numbers = np.array([v for v in A if isinstance(v, float)]) if A.dtype.kind == "O" else A
     if numbers.dtype.kind == "f":
@@ -260,13 +262,17 @@ def _from_tensor(values: Any) -> Any:
     """A tensor as an array; other objects unchanged."""
     if not hasattr(values, "detach"):
         return values
+    if values.layout != torch.strided:
+        raise ArgumentTypeError(
+            f"X, y: expected dense tensors, got one of layout {values.layout}; pass its to_dense()."
+        )
     values = values.detach().cpu()
     return (values.double() if values.is_floating_point() else values).numpy()
 
 
 def _as_float(X: Any, features: Any = None) -> Array:
     """`X` as float64; `features` is what it was made of, for messages."""
-    X = _from_tensor(X)
+    X, where = _from_tensor(X), X if features is None else features
     if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
         raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
     try:
@@ -275,6 +281,8 @@ def _as_float(X: Any, features: Any = None) -> Array:
             raise ArgumentError("X: expected real numbers. Complex data not supported.")
         if A.dtype.kind not in "biufOUS":
             raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
+        if A.dtype.kind == "O":  # pandas' marker of what is missing is no number
+            A = np.array([math.nan if is_missing(v) else v for v in A.flat], dtype=object).reshape(A.shape)
         # Tensors cannot share read-only memory; such arrays are copied.
         return np.require(A, np.float64, ["C", "W"])
     except BkbError:  # of the two checks
@@ -282,10 +290,9 @@ def _as_float(X: Any, features: Any = None) -> Array:
     except OverflowError as error:  # a whole number beyond the largest double
         raise ArgumentError(f"X: expected numbers within the range of float64; {error}.") from error
     except TypeError as error:
-        raise ArgumentTypeError(f"X: expected real numbers; {error}.") from error
+        raise ArgumentTypeError(f"X: expected real numbers; {error}{_of_text(where)}.") from error
     except ValueError as error:
-        where = _of_text(X if features is None else features)
-        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}{where}.") from error
+        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}{_of_text(where)}.") from error
 
 
 def _of_text(X: Any) -> str:

@@ -167,6 +167,25 @@ def test_sparse_rows_are_refused(name: str) -> None:
         KONS.paper().fit(getattr(scipy.sparse, name)(X), LABELS)
 
 
+def test_sparse_tensors_are_refused() -> None:
+    with pytest.raises(
+        ArgumentTypeError, match=r"expected dense tensors, got one of layout torch.sparse_coo; pass its to_de"
+    ):
+        KONS.paper().fit(torch.from_numpy(X).to_sparse(), LABELS)
+
+
+@pytest.mark.parametrize("known", [0, 20])
+@pytest.mark.parametrize("missing", [pd.NA, pd.NaT, None], ids=repr)
+def test_missing_labels_of_pandas_are_refused_as_missing(known: int, missing: object) -> None:
+    model = KONS.paper()
+    if known:
+        model.partial_fit(X[:known], LABELS[:known])
+    labels = np.array(["yes", missing, "no"], dtype=object)
+    for y in (labels, pd.Series(labels), pd.Series(["yes", None, "no"], dtype="string")):
+        with pytest.raises(ArgumentError, match=r"^y: expected labels, got (None or NaN|NaN or infinity) among them"):
+            model.partial_fit(X[:3], y)
+
+
 @pytest.mark.parametrize("convert", [torch.from_numpy, np.ndarray.tolist, pd.DataFrame, np.asfortranarray])
 def test_rows_come_in_many_types(convert: Callable[[np.ndarray], object]) -> None:
     ours = KONS.paper().fit(convert(X.copy()), LABELS).decision_function(convert(X.copy()))
@@ -226,6 +245,21 @@ def test_a_data_frame_without_a_column_or_with_one_of_text_is_refused_by_its_nam
         model.predict(frame.drop(columns="age"))
     with pytest.raises(ArgumentError, match=r"'red', in \['shoe', 'hat'\]: encode these, as by scikit-learn's OneHot"):
         KONS.paper().fit(frame.assign(shoe="red", hat=pd.Categorical(["red"] * len(frame))), LABELS)
+
+
+def test_columns_of_dates_are_named_and_gaps_of_nullable_columns_are_missing_values() -> None:
+    frame = pd.DataFrame(X[:3], columns=list(NAMES))
+    with pytest.raises(ArgumentTypeError, match=r"not 'Timestamp', in \['born'\]: encode these"):
+        KONS.paper().fit(frame.assign(born=pd.Timestamp("2020-01-01")), LABELS[:3])
+    gaps = frame.assign(age=pd.array([1, None, 3], dtype="Int64"))
+    for rows in (gaps, gaps.astype(object)):
+        with pytest.raises(ArgumentError, match=r"^X: expected finite values, got NaN or infinity in row 1: .*impute"):
+            KONS.paper().fit(rows, LABELS[:3])
+    whole = frame.assign(age=pd.array([1, 2, 3], dtype="Int64"))
+    np.testing.assert_array_equal(
+        KONS.paper().fit(whole, LABELS[:3]).predict(whole),
+        KONS.paper().fit(whole.astype(float), LABELS[:3]).predict(whole),
+    )
 
 
 def test_a_dict_with_text_is_refused_by_the_feature_s_name() -> None:
