@@ -19,7 +19,7 @@ from torch import Tensor
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.learners.bandits.linear import LinearBandit
+from bkbopt.learners.bandits.linear import LinearBandit, check_sums
 from bkbopt.learners.features.saving import KINDS
 from bkbopt.learners.losses import Array
 from bkbopt.posterior.gaussian_state import GaussianState
@@ -66,6 +66,7 @@ class RidgeBandit(LinearBandit):
 
     def _learn(self, x: Array, y: float) -> None:
         ridge = self._ridge.update(self._features(torch.tensor(x[None]))[0], y)
+        check_sums(torch.cat([ridge.V, ridge.b[None], ridge.w[None]]).numpy(), x, y)
         self._ridge = ridge.refactor() if (self.n_rounds_ + 1) % REFACTOR_EVERY == 0 else ridge
 
     def _bounds(self, X: Array) -> tuple[Array, Array]:

@@ -10,6 +10,8 @@ Bandits choose an arm by `select`, and learn its value by `learn_one`. "ucb" cho
 bound, "thompson" the one with the largest value under one sample of theta.
 """
 
+import contextlib
+import copy
 import dataclasses
 import math
 import os
@@ -26,7 +28,7 @@ from bkbopt.learners.losses import Array
 from bkbopt.learners.rows import as_row, as_rows, within_floats
 from bkbopt.learners.saving import check_dimension, class_of, params_from_state, params_to_state
 
-__all__ = ["LinearBandit"]
+__all__ = ["LinearBandit", "check_sums"]
 
 KIND = "bandit"
 LEARNT = Form({"d": Count(1), "rounds": Count(), "state": Kept()})
@@ -90,9 +92,13 @@ class LinearBandit(ABC):
         """
         row = as_row(x, None, self._d, type(self).__name__)[0]
         value = check_number("y", y, -math.inf, "a finite number")
-        self._start_once(len(row))
-        with within_floats(self._runs_user_code):
-            self._learn(row, value)
+        with contextlib.ExitStack() as undo:
+            if self._d is None:  # a refused arm must not set the number of features
+                undo.callback(self._set_attributes, {**vars(self), "_rng": copy.deepcopy(self._rng)})
+            self._start_once(len(row))
+            with within_floats(self._runs_user_code):
+                self._learn(row, value)
+            undo.pop_all()
         self.n_rounds_ += 1
 
     # -- state files --------------------------------------------------------------------------------------------------
@@ -159,6 +165,10 @@ class LinearBandit(ABC):
             self._start(d)
             self._d = d
 
+    def _set_attributes(self, attributes: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(attributes)
+
     def _runs_user_code(self) -> bool:
         """Whether user code is run."""
         return False
@@ -194,3 +204,16 @@ class LinearBandit(ABC):
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
         """The inverse of `_state`, after `_start`, for a state of `_form`."""
+
+
+def check_sums(sums: Array, x: Array, y: float) -> None:
+    """Refuse the arm `x (d,)` with the value `y` whose `sums`, of squares and of products, are not finite.
+
+    Raises:
+        ArgumentError: they are not; nothing was learnt.
+    """
+    if not np.isfinite(sums).all():
+        raise ArgumentError(
+            f"x, y: expected an arm and a value whose product floating point can hold, got {x.tolist()} and "
+            f"{y!r}; scale them."
+        )

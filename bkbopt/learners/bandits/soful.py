@@ -20,14 +20,15 @@ import numpy as np
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError
-from bkbopt.learners.bandits.linear import LinearBandit
+from bkbopt.learners.bandits.linear import LinearBandit, check_sums
 from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.losses import Array
 
 __all__ = ["SOFUL", "FrequentDirections"]
 
-#: Largest absolute entry of a row that is added, since squares of singular values are compared.
-LONGEST = 1e140
+#: Largest absolute entries of a row that is added, since squares of singular values are compared, and of the sketch's
+#: rows, which have the length of many together.
+LONGEST, LONGEST_OF_MANY = 1e140, 1e150
 
 
 class FrequentDirections:
@@ -53,16 +54,17 @@ class FrequentDirections:
         """
         if not (np.abs(x) <= LONGEST).all():
             raise ArgumentError(f"x: expected an arm of numbers up to {LONGEST:g}, got {x.tolist()}; scale the arms.")
-        self._rows.append(x[None])
-        if self._rows.n == 2 * self.size:
-            _, sigma, Vt = np.linalg.svd(finite(self.S), full_matrices=False)
-            # With at most `size` directions nothing is lost.
-            shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
-            kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
-            self.S[:] = 0.0
-            self.S[: len(kept)] = kept[:, None] * Vt[: self.size]
-            self.rho += shrunk
-            self._rows.n = self.size
+        if self._rows.n + 1 < 2 * self.size:
+            self._rows.append(x[None])
+            return
+        _, sigma, Vt = np.linalg.svd(finite(np.vstack([self.S, x])), full_matrices=False)
+        # With at most `size` directions nothing is lost.
+        shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
+        kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
+        self._rows.n = 0
+        self._rows.append(np.zeros((self.size, len(x))))
+        self.S[: len(kept)] = kept[:, None] * Vt[: self.size]
+        self.rho += shrunk
 
     def state_dict(self) -> dict[str, object]:
         """For a state file, in copies."""
@@ -70,7 +72,10 @@ class FrequentDirections:
 
     def form(self) -> Form:
         """The form of `state_dict`, for rows of "d" features."""
-        return Form({"rows": Floats(("n", "d"), -LONGEST, LONGEST), "rho": Number(0.0)}, {"n": 2 * self.size - 1})
+        return Form(
+            {"rows": Floats(("n", "d"), -LONGEST_OF_MANY, LONGEST_OF_MANY), "rho": Number(0.0)},
+            {"n": 2 * self.size - 1},
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`, for a new sketch."""
@@ -131,9 +136,11 @@ class SOFUL(LinearBandit):
         self._factors: tuple[Array, Array] | None = None
 
     def _learn(self, x: Array, y: float) -> None:
+        with np.errstate(over="ignore"):
+            b = self._b + y * x
+        check_sums(b, x, y)
         self._sketch.add(x)
-        self._b += y * x
-        self._factors = None
+        self._b, self._factors = b, None
 
     def _spectrum(self) -> tuple[Array, Array]:
         """s `(k,)` and U `(k, d)` of the module's table."""

@@ -175,3 +175,24 @@ def test_other_policies_and_seeds_are_refused(base: Callable[..., LinearBandit])
         base(policy="greedy")
     with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
         base(seed=-1)
+
+
+@pytest.mark.parametrize("name", ["SOFUL", "CBRAP"])
+def test_arm_and_value_whose_product_overflows_are_refused_and_change_nothing(name: str, tmp_path: Path) -> None:
+    bandit, twin = BANDITS[name](), BANDITS[name]()
+    row = np.eye(D)[0] + 0.5
+    for _ in range(2):  # before the first arm, and after it
+        with pytest.raises(ArgumentError, match=r"^x, y: expected an arm and a value whose product"):
+            bandit.learn_one(1e139 * row, 1.7e308)
+        for one in (bandit, twin):
+            one.learn_one(row, 1.0)
+            one.save(tmp_path / str(one is twin))
+        assert (tmp_path / "True").read_bytes() == (tmp_path / "False").read_bytes()
+
+
+def test_refused_first_arm_does_not_set_the_number_of_features() -> None:
+    bandit = SOFUL(2)
+    with pytest.raises(ArgumentError, match=r"^x: expected an arm of numbers up to 1e\+140"):
+        bandit.learn_one([1e200, 0.0], 1.0)
+    bandit.learn_one([1.0, 0.0, 0.0], 1.0)
+    assert bandit.n_rounds_ == 1

@@ -1,6 +1,7 @@
 """SOFUL against dense matrices, and the inequalities that it rests on."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,3 +111,32 @@ def test_estimate_is_refused_before_the_first_arm_and_the_radius_is_that_of_the_
 def test_parameters_out_of_range_are_refused(bad: dict[str, float], message: str) -> None:
     with pytest.raises(ArgumentError, match=f"^{message}"):
         SOFUL(**{"sketch": 3, **bad})  # type: ignore[arg-type]
+
+
+def test_sketch_of_the_longest_arms_can_be_loaded(tmp_path: Path) -> None:
+    bandit = SOFUL(2)
+    for _ in range(4):
+        bandit.learn_one([9e139, 9e139, 9e139], 1.0)
+    bandit.save(tmp_path / "bandit")
+    np.testing.assert_array_equal(SOFUL.load(tmp_path / "bandit").theta_, bandit.theta_)
+
+
+def test_interrupted_reduction_of_the_sketch_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).standard_normal((6, 5))
+    bandit, twin = SOFUL(2), SOFUL(2)
+    for x in X[:3]:
+        bandit.learn_one(x, 1.0)
+        twin.learn_one(x, 1.0)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.linalg, "svd", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            bandit.learn_one(X[3], 1.0)
+    for x in X[3:]:
+        bandit.learn_one(x, 1.0)
+        twin.learn_one(x, 1.0)
+    np.testing.assert_array_equal(bandit.theta_, twin.theta_)
+    assert bandit.rho_ == twin.rho_
