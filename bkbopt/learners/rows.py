@@ -171,11 +171,12 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
 
 
 def _unmixed(labels: Any) -> Any:
-    """`labels`; a list of strings and others as objects, since NumPy would make strings of them all."""
+    """`labels`; a list of strings and others, or of long numbers, as objects, which NumPy would convert to one type."""
     if not isinstance(labels, list | tuple):
         return labels
     text = [isinstance(label, str) for label in labels]
-    return np.array(labels, dtype=object) if any(text) and not all(text) else labels
+    long = any(type(label) is int and label.bit_length() > 63 for label in labels)
+    return np.array(labels, dtype=object) if long or (any(text) and not all(text)) else labels
 
 
 def as_announced(classes: Any) -> npt.NDArray[Any]:
@@ -195,6 +196,8 @@ def as_announced(classes: Any) -> npt.NDArray[Any]:
 
 def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """`A`, if it can be labels; `name` is the argument that gave them."""
+    if A.dtype == np.uint64:  # beside signed numbers NumPy would round both to floats
+        A = A.astype(object if int(A.max(initial=0)) >= 2**63 else np.int64)
     if A.dtype.kind not in "biufUO":
         raise ArgumentTypeError(f"{name}: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
     if A.dtype.kind == "O" and any(is_missing(v) and not isinstance(v, float) for v in A):

@@ -54,6 +54,18 @@ def test_classes_may_turn_up_row_by_row_or_be_announced(tmp_path: Path) -> None:
     np.testing.assert_array_equal(announced.decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.parametrize("labels", [[2**64 - 1, 2**64 - 3, -1], [2**63 + 1, 2**63 + 3, 1]], ids=str)
+def test_whole_numbers_beyond_those_with_a_sign_stay_different_labels(labels: list[int]) -> None:
+    y = [labels[i % 3] for i in range(12)]
+    one, hashed = KONS(), KONS()
+    for x, label in zip(X[:12], y, strict=True):
+        one.learn_one(x, label)
+        hashed.learn_one(x, np.uint64(label) if label >= 0 else label)
+    assert (
+        one.classes_.tolist() == hashed.classes_.tolist() == KONS().fit(X[:12], y).classes_.tolist() == sorted(labels)
+    )
+
+
 def test_class_that_was_only_announced_is_never_predicted() -> None:
     model = KONS().partial_fit(X, LABELS, classes=["maybe", "no", "yes"])
     assert (model.decision_function(X)[:, 0] == -np.inf).all()
