@@ -43,7 +43,7 @@ class _Stream:
         self.learner.learn_one(list(row.values()), y)
         self.n += 1
         old = self.means
-        self.means = {name: (m := old.get(name, 0.0)) + (float(v) - m) / self.n for name, v in row.items()}
+        self.means = {name: (m := old.get(name, 0.0)) + (float(v) / self.n - m / self.n) for name, v in row.items()}
 
 
 class _Wrapped:

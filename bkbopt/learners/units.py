@@ -84,11 +84,12 @@ class Units:
 
     def scale_constant_columns(self, X: Array, y: Array) -> None:
         """Set the units of columns that were constant, and of the first targets, from rows that will be learnt next."""
-        for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
-            self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
         is_first = self._X is not None and not len(self._X)
-        if self.targets and (is_first or self.s_y == 0.0):
-            self.s_y = _first(np.abs(y - self.c_y))
+        with np.errstate(over="ignore"):
+            for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
+                self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
+            if self.targets and (is_first or self.s_y == 0.0):
+                self.s_y = _first(np.abs(y - self.c_y))
 
     def scaled_rows(self, X: Array) -> Array:
         """Z `(n, d)` of the rows `X (n, d)`."""
@@ -165,5 +166,5 @@ def _root_of_squares(s: Array) -> float:
 
 
 def _first(differences: Array) -> float:
-    """The first number that is not zero, or zero."""
-    return float(differences[np.argmax(differences > 0.0)])
+    """The first number that is not zero, as a finite one, or zero."""
+    return min(float(differences[np.argmax(differences > 0.0)]), float(np.finfo(float).max))

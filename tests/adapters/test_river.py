@@ -1,5 +1,6 @@
 """Learners in river: its own checks, pipelines, metrics and data sets."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -107,6 +108,13 @@ def test_missing_features_are_taken_for_their_means_and_new_ones_ignored() -> No
     full = model.predict_one({"a": 4.0, "b": mean})
     assert model.predict_one({"a": 4.0}) == pytest.approx(full, rel=1e-12)  # the mean is a running one
     assert model.predict_one({"a": 4.0, "b": mean, "new": 9.0}) == full
+
+
+def test_means_of_features_of_any_size_are_finite() -> None:
+    model = RiverRegressor(KOGD(loss="squared"))
+    for sign in (1.0, -1.0, 1.0):
+        model.learn_one({"a": sign * 1.7e308, "b": 1.0}, sign)
+    assert math.isfinite(model.predict_one({"b": 1.0}))
 
 
 def test_names_may_be_of_any_type_as_those_of_rivers_streams_of_arrays() -> None:

@@ -161,3 +161,8 @@ def test_marks_are_powers_of_two() -> None:
             marks.append(t + 1)
     assert marks == [1, 2, 4, 8, 16, 32, 64, 128]
     assert units.valid_until(3, 50) == 50
+
+
+def test_first_difference_of_a_constant_column_that_overflows_is_a_finite_unit() -> None:
+    rows = np.column_stack([X[:, 0], np.where(np.arange(N) < FIRST_ROWS + 5, 1.7e308, -1.7e308)])
+    assert np.isfinite(KOGD().fit(rows, LABELS).decision_function(rows)).all()
