@@ -13,6 +13,20 @@ SAMPLING = ("surrogates/test_sampling.py",)
 
 SURROGATES = (
     Fault(
+        "what the values of merged points differ by is no noise",
+        "surrogates/fit_data.py",
+        "self.within + float(self.n @ (self.ybar - ybar[group]).square())",
+        "self.within",
+        ("surrogates/test_fit_data.py",),
+    ),
+    Fault(
+        "a fit to merged points is taken although ripples are lost",
+        "surrogates/structure.py",
+        "> _evidence(comparison, chosen) - DOUBT",
+        "> -math.inf",
+        ("surrogates/test_structure_of_more_points.py",),
+    ),
+    Fault(
         "a repeated value predicts itself",
         "surrogates/outliers.py",
         "every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y",
