@@ -261,7 +261,10 @@ def _add_first(commands: _Commands) -> None:
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     _add_init(commands)
     text = "replace the search space of a log, or the rows of its pool, for later trials"
-    more = ". Parameters may be added and removed, and ranges and choices changed; the options of SPACE.toml may not"
+    more = (
+        ". Parameters may be added and removed, and ranges and choices changed; of the options of SPACE.toml only beta "
+    )
+    more += "and n_startup_trials"
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})

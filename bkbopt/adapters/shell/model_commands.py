@@ -95,12 +95,13 @@ def _over_pool(args: argparse.Namespace) -> "Optimizer":
 
 def change(args: argparse.Namespace) -> Iterator[Row]:
     """Replace the search space of a log, or the rows of its pool, for later trials."""
-    from bkbopt import Optimizer, Pool
+    from bkbopt import Optimizer, Pool, Space
 
     opt = opened(args)
     if opt.pool is None:
-        space, options = space_file.read_space(args.new)
-        Optimizer(opt.space, **options, storage=args.state)  # refuses options other than those of the log
+        entries, options = space_file.read_space(args.new)
+        space = Space.parse(entries)
+        Optimizer(opt.space, **options, storage=args.state)  # refuses options that have to be those of the log
         opt.set_space(space)
     else:
         rows, old = rows_of_file(args.new), opt.pool
