@@ -181,7 +181,7 @@ class Theorem2:
         p, eps, xi, F = context, self.epsilon, self.noise_std, self.norm_bound
         alpha = (1.0 + eps) / (1.0 - eps)
         t = max(p.t, 1)
-        log_delta = math.log(1.0 / self.delta)
+        log_delta = -math.log(self.delta)  # 1 / delta may be infinite
         if self.form == "printed":
             leverage_sum = max(p.leverage_sum, p.effective_dimension)
             gain = alpha * max(math.log(p.kappa2 * t), 0.0) * leverage_sum
@@ -218,7 +218,7 @@ class Srinivas:
     def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`; for a space that is not finite A is that of a grid of 100 values a column."""
         arms = context.n_arms if context.n_arms is not None else 100.0 ** min(context.dim, 100)
-        return math.sqrt(2.0 * math.log(arms * max(context.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
+        return math.sqrt(2.0 * (math.log(arms * max(context.t, 1) ** 2 * math.pi**2 / 6.0) - math.log(self.delta)))
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Chowdhury:
         """See `Confidence`."""
         p, eps = context, self.epsilon
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
-        width = math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
+        width = math.sqrt(2.0 * (gamma + 1.0 - math.log(self.delta)))
         bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * self.norm_bound
         return bias + self.noise_std / math.sqrt(p.lam) * width
 
@@ -319,7 +319,7 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
     _check_probability("epsilon", epsilon)
     check_count("horizon", horizon)
     alpha = (1.0 + epsilon) / (1.0 - epsilon)
-    return 6.0 * alpha * math.log(4.0 * horizon / delta) / epsilon**2
+    return 6.0 * alpha * (math.log(4.0 * horizon) - math.log(delta)) / epsilon**2
 
 
 def as_confidence(beta: object) -> Confidence:

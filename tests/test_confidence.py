@@ -142,6 +142,13 @@ def test_widths_are_finite_at_the_first_step_and_never_shrink_with_what_is_learn
     assert isinstance(schedule, Confidence)
 
 
+def test_widths_are_finite_with_the_smallest_probability() -> None:
+    delta = math.ulp(0.0)
+    for make in (Theorem2, Srinivas, Chowdhury):
+        assert make(delta=0.1)(P) < make(delta=delta)(P) < 100.0 * make(delta=0.1)(P)
+    assert theorem1_qbar(100) < theorem1_qbar(100, delta=delta) < 100.0 * theorem1_qbar(100)
+
+
 def test_theorem1_qbar_is_its_formula() -> None:
     assert theorem1_qbar(1000, 0.1) == pytest.approx(72.0 * math.log(4e4), rel=1e-14)
     assert theorem1_qbar(50, 0.2, 0.25) == pytest.approx(6.0 * (5.0 / 3.0) * math.log(1000.0) / 0.0625, rel=1e-14)

@@ -361,8 +361,8 @@ CONFIDENCE = (
     Fault(
         "Chowdhury's width lacks its 1",
         "confidence.py",
-        "(gamma + 1.0 + math.log",
-        "(gamma + math.log",
+        "(gamma + 1.0 - math.log",
+        "(gamma - math.log",
         ("test_confidence.py",),
     ),
     Fault(
