@@ -2,7 +2,8 @@
 
 import logging
 import math
-from collections.abc import Mapping
+import numbers
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -11,19 +12,22 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, parameter_of
 from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
 from bkbopt.optimizer.trials import Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 
-__all__ = ["optimizer_of"]
+__all__ = ["Target", "optimizer_of"]
+
+#: A number of a complete trial.
+Target = Callable[[FrozenTrial], float]
 
 logger = logging.getLogger(__name__)
 
 
-def optimizer_of(study: Study) -> Optimizer:
+def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
 
     The study may have any sampler. If it is a `BKBSampler`, the optimizer has its options and its model. Trials keep
@@ -38,9 +42,11 @@ def optimizer_of(study: Study) -> Optimizer:
 
     Args:
         study: a study with a complete or pruned trial.
+        target: a number to be minimised for each complete trial in place of its values, which may be the duration or
+            one of several objectives; an infinite one or NaN counts as none. Its noise is estimated.
 
     Raises:
-        ArgumentTypeError: `study` is none.
+        ArgumentTypeError: `study` is none, or `target` gives something else than numbers.
         ArgumentError: no trial with parameters is complete or pruned.
 
     Example:
@@ -63,11 +69,11 @@ def optimizer_of(study: Study) -> Optimizer:
     trials = trials_of(study)
     opt = Optimizer(
         space,
-        directions=[direction.name.lower() for direction in study.directions],
+        directions=[direction.name.lower() for direction in study.directions] if target is None else ["minimize"],
         constraints=sorted({name for trial in trials for name in trial.constraints}),
         seed=sampler._seed,
         surrogate=sampler._options.surrogate,
-        deterministic=sampler._options.models.deterministic,
+        deterministic=sampler._options.models.deterministic and target is None,
         perturbations=sampler._options.perturbations,
         **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
     )
@@ -82,7 +88,8 @@ def optimizer_of(study: Study) -> Optimizer:
             len(finished),
         )
     by_number = sorted(trials, key=lambda trial: trial.number)
-    adopt(opt._core, [(_trial(t), _space_of(t.distributions)) for t in by_number], [t.number for t in finished])
+    adopted = [(_trial(t, _values_of(t, target)), _space_of(t.distributions)) for t in by_number]
+    adopt(opt._core, adopted, [t.number for t in finished])
     return opt
 
 
@@ -96,15 +103,24 @@ def _space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
     return Space(tuple(items)) if items else None
 
 
-def _trial(trial: FrozenTrial) -> Trial:
+def _values_of(trial: FrozenTrial, target: Target | None) -> tuple[float, ...]:
+    """The values of a trial, none if one is infinite or NaN, or if the trial is not complete."""
+    if trial.state != TrialState.COMPLETE:
+        return ()
+    values = trial.values if target is None else [target(trial)]
+    if not all(isinstance(value, numbers.Real) for value in values):
+        raise ArgumentTypeError(f"target: expected a number for trial {trial.number}, got {values[0]!r}.")
+    return tuple(float(value) for value in values) if all(map(math.isfinite, values)) else ()
+
+
+def _trial(trial: FrozenTrial, values: tuple[float, ...]) -> Trial:
     pruned, complete = trial.state == TrialState.PRUNED, trial.state == TrialState.COMPLETE
-    values = tuple(trial.values) if complete else ()
     limits = trial.constraints if complete or pruned else {}
     return Trial(
         trial.number,
         {name: _own(value, trial.distributions[name]) for name, value in trial.params.items()},
         state=COMPLETE if pruned else trial.state.name,
-        values=values if all(map(math.isfinite, values)) else (),
+        values=values,
         constraints={name: limit for name, limit in limits.items() if math.isfinite(limit)},
         asked_at=_utc(trial.datetime_start) or utc_now(),
         told_at=_utc(trial.datetime_complete),
