@@ -19,7 +19,7 @@ from bkbopt.optimizer.trials import Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 
-__all__ = ["Target", "optimizer_of"]
+__all__ = ["optimizer_of"]
 
 #: A number of a complete trial.
 Target = Callable[[FrozenTrial], float]
