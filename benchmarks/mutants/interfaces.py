@@ -205,6 +205,7 @@ SHELL = (
 )
 
 READ_STUDIES = ("adapters/optuna/test_optimizer_of.py",)
+IMPORTANCES = ("adapters/optuna/test_importance.py",)
 
 STUDIES = (
     Fault(
@@ -227,5 +228,26 @@ STUDIES = (
         '("n_startup_trials", "beta", "acquisition")',
         '("beta", "acquisition")',
         READ_STUDIES,
+    ),
+    Fault(
+        "a target of a study has as many directions as the study",
+        "adapters/studies.py",
+        "directions=[direction.name.lower() for direction in study.directions] if target is None else",
+        "directions=[direction.name.lower() for direction in study.directions] if True else",
+        IMPORTANCES,
+    ),
+    Fault(
+        "importances leave out interactions",
+        "adapters/optuna/importance.py",
+        "found[name].total if",
+        "found[name].first if",
+        IMPORTANCES,
+    ),
+    Fault(
+        "the least important parameter comes first",
+        "adapters/optuna/importance.py",
+        "key=lambda share: -share[1]",
+        "key=lambda share: share[1]",
+        IMPORTANCES,
     ),
 )
