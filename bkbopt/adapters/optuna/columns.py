@@ -98,6 +98,7 @@ def _indices(n: int, text: str) -> Categorical:
 # Cached, since most trials have the same ranges as the trial before.
 _whole = functools.lru_cache(maxsize=4096)(whole_numbers)
 _real = functools.lru_cache(maxsize=4096)(real_numbers)
+_space = functools.lru_cache(maxsize=1024)(Space)
 
 
 def key_of(name: str, distribution: BaseDistribution) -> str:
@@ -111,17 +112,10 @@ def space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
     return _space(items) if items else None
 
 
-@functools.lru_cache(maxsize=1024)
-def _space(items: tuple[tuple[str, Parameter], ...]) -> Space:
-    return Space(items)
-
-
-def internal_point(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
-    """A trial's parameters by column key."""
-    once = ((name, distinct(distribution)) for name, distribution in distributions.items() if name in params)
-    return {
-        key_of(name, distribution): float(distribution.to_internal_repr(params[name])) for name, distribution in once
-    }
+def internal_point(trial: FrozenTrial) -> dict[str, float]:
+    """A trial's parameters in internal form by column key."""
+    once = {name: distinct(distribution) for name, distribution in trial.distributions.items()}
+    return {key_of(name, one): float(one.to_internal_repr(trial.params[name])) for name, one in once.items()}
 
 
 def held(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
@@ -140,14 +134,11 @@ def evaluation_of(trial: FrozenTrial) -> Evaluation:
     """The evaluation of a trial, for the designer."""
     state = trial.state.name  # our states have Optuna's names
     finished = trial.datetime_complete
+    proposed = published_point(trial) if state in (RUNNING, FAIL) else {}
     return Evaluation(
         trial.number,
         state,
-        # Parameters that the trial has used override the proposed ones.
-        {
-            **(published_point(trial) if state in (RUNNING, FAIL) else {}),
-            **internal_point(trial.params, trial.distributions),
-        },
+        proposed | internal_point(trial),  # parameters that the trial has used override the proposed ones
         None if state in (RUNNING, FAIL) else space_of(trial.distributions),  # their ranges do not widen columns
         (finished.timestamp() if finished is not None else 0.0, trial.number),
         tuple(trial.values) if state == COMPLETE else (),

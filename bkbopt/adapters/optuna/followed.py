@@ -62,7 +62,7 @@ class FollowedStudy:
         n, still_open = self._seen
         fresh = range(max(n - 1, 0), len(trials))
         by_number = len(trials) >= n and all(trials[i].number == i for i in (*still_open, *fresh))
-        news, finished, left, running = list[Evaluation](), list[Evaluation](), set[int](), dict[int, FrozenTrial]()
+        news, left, running = list[Evaluation](), set[int](), dict[int, FrozenTrial]()
         for trial in [*(trials[i] for i in sorted(still_open)), *trials[n:]] if by_number else trials:
             number, state = trial.number, trial.state
             if number in self._finished:
@@ -71,16 +71,14 @@ class FollowedStudy:
                 left.add(number)
                 if state == TrialState.WAITING or self._running.get(number) is trial:
                     continue
-            news.append(evaluation_of(trial))
-            if state == TrialState.RUNNING:
                 running[number] = trial
-            else:
-                finished.append(news[-1])
-                if state != TrialState.FAIL:
-                    self._note(trial, news[-1].order)
+            news.append(evaluation_of(trial))
+            if state in (TrialState.COMPLETE, TrialState.PRUNED):
+                self._note(trial, news[-1].order)
         self.designer.update(news)
         self._seen = (len(trials), left) if by_number else (0, set())
         self._running.update(running)
+        finished = [evaluation for evaluation in news if evaluation.number not in running]
         for evaluation in finished:
             self._running.pop(evaluation.number, None)
         self._begun = self._begun or _beginning(trials)

@@ -36,7 +36,7 @@ def independent_value(
     parameter = parameter_of(distribution)
     key, n = parameter.column_key(name), parameter.n_values
     if n is not None and n <= MAX_COUNTED:
-        chosen = internal_point(trial.params, trial.distributions)
+        chosen = internal_point(trial)
         alike = [row[key] for row in others if key in row and all(row.get(k) == v for k, v in chosen.items())]
         grid = np.array(parameter.internal_values)
         counts = sum((np.isclose(grid, value, rtol=1e-9, atol=0.0).astype(int) for value in alike), np.zeros(n, int))

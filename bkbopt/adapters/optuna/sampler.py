@@ -40,8 +40,8 @@ Found = TypeVar("Found", Recommendation, list[FrontPoint])
 log = get_logger("optuna.samplers.bkbopt")
 say_once = functools.cache(log.info)
 
-#: Number of proposals, if other processes keep proposing the same points, and index of the last, quasi-random one.
-ATTEMPTS, LAST = 5, 4
+#: Number of proposals, the last of them quasi-random, if other processes keep proposing the same points.
+ATTEMPTS = 5
 
 
 class BKBSampler(BaseSampler):
@@ -181,8 +181,14 @@ class BKBSampler(BaseSampler):
             if self._independent_sampler is not None and not followed.designer.has_models:
                 return {}
             for attempt in range(ATTEMPTS):
-                more: Any = {"attempt": attempt, "seed": self._entropy, "quasi_random": attempt == LAST}
-                suggestion = followed.designer.suggest(number=trial.number, fixed=fixed, space=space, **more)[0]
+                (suggestion,) = followed.designer.suggest(
+                    number=trial.number,
+                    fixed=fixed,
+                    space=space,
+                    attempt=attempt,
+                    seed=self._entropy,
+                    quasi_random=attempt == ATTEMPTS - 1,
+                )
                 publish(study, trial, suggestion.point)
                 if not followed.meets(suggestion.point, space, trial.number, trials_of(study)):
                     break

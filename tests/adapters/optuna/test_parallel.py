@@ -124,7 +124,7 @@ def test_a_value_without_a_model_is_one_that_no_other_trial_with_the_same_values
         study.ask({"x": FloatDistribution(0.0, 1.0, step=0.5)})
     trial, kinds = study.trials[1], CategoricalDistribution(["a", "b", "c", "d"])
     key = key_of("kind", kinds)
-    here = internal_point(trial.params, trial.distributions)
+    here = internal_point(trial)
     elsewhere = {name: value + 0.5 for name, value in here.items()}
     others = [*({**here, key: float(i)} for i in (0, 1, 3)), {**elsewhere, key: 2.0}]
     assert {independent_value(seed, trial, "kind", kinds, others) for seed in range(8)} == {2.0}
