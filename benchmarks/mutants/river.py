@@ -10,15 +10,15 @@ RIVER = (
     Fault(
         "a missing feature is taken for zero",
         "adapters/river.py",
-        "{name: x.get(name, mean) for name, mean in self.means.items()}",
-        "{name: x.get(name, 0.0) for name in self.means}",
+        "{name: x.get(name, mean) for name, mean in self._means.items()}",
+        "{name: x.get(name, 0.0) for name in self._means}",
         TESTS,
     ),
     Fault(
         "the learner of the user is taught",
         "adapters/river.py",
-        "self.learner = type(learner)(**learner.get_params())",
-        "self.learner = learner",
+        "self._taught = type(learner)(**learner.get_params())",
+        "self._taught = learner",
         TESTS,
     ),
     Fault(

@@ -18,36 +18,8 @@ __all__ = ["RiverClassifier", "RiverRegressor"]
 Row = dict[Hashable, Any]
 
 
-class _Stream:
-    """A learner that begins with the first row, and the means of the features."""
-
-    def __init__(self, learner: OnlineLearner) -> None:
-        self.learner = type(learner)(**learner.get_params())
-        self.n = 0
-        self.means: dict[Hashable, float] = {}
-
-    def row(self, x: Row) -> Row:
-        """The features of the first row, in one order, with means for those that are missing."""
-        if not self.n:
-            # In an order of its own: random features belong to the columns in theirs.
-            return {name: x[name] for name in sorted(x, key=str)}
-        return {name: x.get(name, mean) for name, mean in self.means.items()}
-
-    def numbers(self, x: Row) -> list[Any]:
-        """The same without names, which in river need not be strings, while those of a learner do."""
-        return list(self.row(x).values())
-
-    def learn(self, x: Row, y: object) -> None:
-        """Learn one row; a refused one changes nothing."""
-        row = self.row(x)
-        self.learner.learn_one(list(row.values()), y)
-        self.n += 1
-        old = self.means
-        self.means = {name: (m := old.get(name, 0.0)) + (float(v) / self.n - m / self.n) for name, v in row.items()}
-
-
 class _Wrapped:
-    """A learner for one task, as both of river's kinds have it."""
+    """A learner for one task, as both of river's kinds have it: the rows told so far, and the means of their features."""
 
     _task: ClassVar[str]
 
@@ -55,11 +27,28 @@ class _Wrapped:
         if not isinstance(learner, OnlineLearner) or get_loss(learner.loss).task != self._task:
             raise ArgumentTypeError(f"learner: expected one of bkbopt.learners for {self._task}, got {learner!r}.")
         self.learner = learner
-        self._stream = _Stream(learner)
+        self._taught = type(learner)(**learner.get_params())
+        self._n = 0
+        self._means: dict[Hashable, float] = {}
 
     def learn_one(self, x: Row, y: Any) -> None:
-        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
-        self._stream.learn(x, y)
+        """Learn one row; a refused one changes nothing. The errors are those of `OnlineLearner.learn_one`."""
+        row = self._row(x)
+        self._taught.learn_one(list(row.values()), y)
+        self._n += 1
+        n, old = self._n, self._means
+        self._means = {name: (m := old.get(name, 0.0)) + (float(v) / n - m / n) for name, v in row.items()}
+
+    def _row(self, x: Row) -> Row:
+        """The features of the first row, in one order, with means for those that are missing."""
+        if not self._n:
+            # In an order of its own: random features belong to the columns in theirs.
+            return {name: x[name] for name in sorted(x, key=str)}
+        return {name: x.get(name, mean) for name, mean in self._means.items()}
+
+    def _numbers(self, x: Row) -> list[Any]:
+        """The same without names, which in river need not be strings, while those of a learner do."""
+        return list(self._row(x).values())
 
 
 class RiverClassifier(_Wrapped, base.Classifier):
@@ -92,11 +81,11 @@ class RiverClassifier(_Wrapped, base.Classifier):
 
     def predict_one(self, x: Row, **kwargs: Any) -> Any:
         """The predicted label; None before the first row."""
-        return self._stream.learner.predict_one(self._stream.numbers(x)) if self._stream.n else None
+        return self._taught.predict_one(self._numbers(x)) if self._n else None
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen; no label before the first row."""
-        return self._stream.learner.predict_proba_one(self._stream.numbers(x)) if self._stream.n else {}
+        return self._taught.predict_proba_one(self._numbers(x)) if self._n else {}
 
 
 class RiverRegressor(_Wrapped, base.Regressor):
@@ -125,4 +114,4 @@ class RiverRegressor(_Wrapped, base.Regressor):
 
     def predict_one(self, x: Row) -> float:
         """The predicted number; 0 before the first row."""
-        return float(self._stream.learner.predict_one(self._stream.numbers(x))) if self._stream.n else 0.0
+        return float(self._taught.predict_one(self._numbers(x))) if self._n else 0.0
