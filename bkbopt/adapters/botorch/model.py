@@ -199,7 +199,7 @@ class BKBModel(SharedDataGP):
                 (X,), targets, noise = self.train_inputs, self.train_targets, self.likelihood.noise
                 check_same_number(X, targets, noise)
                 R = targets - self.mean_module(X)
-                known = learn(self.covar_module, X, R, noise.expand(R.shape), theta, self._options)
+                known = learn(self.covar_module, X, R, noise, theta, self._options)
             self.prediction_strategy = known
         return known
 

@@ -33,7 +33,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import BKB
 from bkbopt.surrogates.bkb import DRAW_FRACTION
 
-__all__ = ["Options", "Prediction", "learn"]
+__all__ = ["Options", "Prediction", "joined", "learn"]
 
 #: An oversampling qbar with which every point is drawn.
 ALL = 1e300
@@ -128,9 +128,8 @@ class Prediction:
         """
         X, R, noise = X.double(), R.double(), noise.double()
         if self.given is not None:
-            X = torch.cat(_alike(self.given.X, X, keep=2), -2)
-            R = torch.cat(_alike(self.given.R, R, keep=1), -1)
-            noise = torch.cat(_alike(self.given.noise, noise, keep=1), -1)
+            X, R = joined(self.given.X, X, -2), joined(self.given.R, R, -1)
+            noise = joined(self.given.noise, noise, -1)
         mean, covariance = replace(self, given=None)(X)
         L = safe_cholesky(covariance.to_dense() + torch.diag_embed(noise))
         alpha = torch.cholesky_solve((R - mean)[..., None], L)[..., 0]
@@ -145,7 +144,7 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
         module: the kernel; its batch dimensions are the last ones of `R`.
         X: points (..., n, d).
         R: targets minus the prior mean, (..., n).
-        noise: noise variances, (..., n).
+        noise: noise variances, (..., n), or (..., 1) if they are all the same.
         theta: the hyper-parameters of kernel, mean and noise.
         options: options of the dictionary.
     """
@@ -200,7 +199,7 @@ def _product(A: Tensor, x: Tensor) -> Tensor:
     return (A @ x[..., None])[..., 0]
 
 
-def _alike(A: Tensor, B: Tensor, keep: int) -> list[Tensor]:
-    """Both tensors with their leading dimensions broadcast; the last `keep` dimensions are unchanged."""
-    batch = torch.broadcast_shapes(A.shape[:-keep], B.shape[:-keep])
-    return [T.expand(*batch, *T.shape[-keep:]) for T in (A, B)]
+def joined(old: Tensor, new: Tensor, dim: int) -> Tensor:
+    """Both tensors concatenated along `dim` (-1 or -2), with their leading dimensions broadcast."""
+    batch = torch.broadcast_shapes(old.shape[:dim], new.shape[:dim])
+    return torch.cat([T.expand(*batch, *T.shape[dim:]) for T in (old, new)], dim)

@@ -4,13 +4,12 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any, Self, cast
 
-import torch
 from botorch.models import SingleTaskGP
 from gpytorch.models import ExactGP
 from torch import Tensor
 
 from bkbopt.adapters.botorch.checks import check_finite
-from bkbopt.adapters.botorch.prediction import Prediction
+from bkbopt.adapters.botorch.prediction import Prediction, joined
 
 __all__ = ["SharedDataGP"]
 
@@ -64,7 +63,7 @@ class SharedDataGP(SingleTaskGP):
         """Training inputs `(batch_shape) x (m) x n x d`, including those of conditioning."""
         if self._given is None:
             return self._inputs
-        X = _joined(self._inputs[0], self._given[0], -2)
+        X = joined(self._inputs[0], self._given[0], -2)
         return (X.expand(*self._aug_batch_shape, *X.shape[-2:]),)
 
     @train_inputs.setter
@@ -77,7 +76,7 @@ class SharedDataGP(SingleTaskGP):
         """Training targets `(batch_shape) x (m) x n`, including those of conditioning."""
         if self._given is None:
             return self._targets
-        targets = _joined(self._targets, self._given[2], -1)
+        targets = joined(self._targets, self._given[2], -1)
         return targets.expand(*self._aug_batch_shape, targets.shape[-1])
 
     @train_targets.setter
@@ -89,7 +88,7 @@ class SharedDataGP(SingleTaskGP):
     def _original_train_inputs(self) -> Tensor | None:
         if self._given is None or self._original is None:
             return self._original
-        return _joined(self._original, self._given[1], -2).detach()
+        return joined(self._original, self._given[1], -2).detach()
 
     @_original_train_inputs.setter
     def _original_train_inputs(self, value: Tensor | None) -> None:
@@ -105,8 +104,8 @@ class SharedDataGP(SingleTaskGP):
         """Add data on which the model is conditioned."""
         if self._given is not None:
             old = self._given
-            X, original = _joined(old[0], X, -2), _joined(old[1], original, -2)
-            targets = _joined(old[2], targets, -1)
+            X, original = joined(old[0], X, -2), joined(old[1], original, -2)
+            targets = joined(old[2], targets, -1)
         self._given = (X, original, targets)
 
     def _twin(self) -> Self:
@@ -146,9 +145,3 @@ class SharedDataGP(SingleTaskGP):
         if any(old is not new for old, new in zip(before, self._data(), strict=True)):
             self.prediction_strategy = None
         return cast(Self, super(ExactGP, self)._apply(fn))  # type: ignore[no-untyped-call]
-
-
-def _joined(old: Tensor, new: Tensor, dim: int) -> Tensor:
-    """Both tensors concatenated along `dim` (-1 or -2), with their leading dimensions broadcast."""
-    batch = torch.broadcast_shapes(old.shape[:dim], new.shape[:dim])
-    return torch.cat([tensor.expand(*batch, *tensor.shape[dim:]) for tensor in (old, new)], dim)
