@@ -19,7 +19,7 @@ Row = dict[Hashable, Any]
 
 
 class _Wrapped:
-    """A learner for one task, as both of river's kinds have it: the rows told so far, and the means of their features."""
+    """A learner for one task, as both of river's kinds have it, with the means of the features told so far."""
 
     _task: ClassVar[str]
 
