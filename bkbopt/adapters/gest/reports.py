@@ -97,10 +97,9 @@ def _agreeing(i: int, row: Mapping[str, Any], problem: TranslatedProblem, trial:
 
 
 def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
-    if parameter.kind == "float" and is_real(given):
-        return math.isclose(given, suggested, rel_tol=ROUNDING)
     found = parameter.locate(given)
-    if found is None and is_real(given) and is_real(suggested):  # a listed number in single precision
+    is_rounded = found is None or parameter.kind == "float"  # a listed number may be in single precision
+    if is_rounded and is_real(given) and is_real(suggested):
         return math.isclose(given, suggested, rel_tol=ROUNDING)
     return found == parameter.locate(suggested)
 
