@@ -198,8 +198,8 @@ SHELL = (
     Fault(
         "a run takes no notice of others on its log",
         "adapters/shell/run.py",
-        "self.settings.trials - self._n_made() - alive",
-        "self.settings.trials - self._n_made() - len(self.jobs)",
+        "self.args.trials - self._n_made() - alive",
+        "self.args.trials - self._n_made() - len(self.jobs)",
         RUNS,
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, as_python, shown
 
-__all__ = ["check_items", "describe", "looks_like_bounds", "parse", "read_description"]
+__all__ = ["check_items", "describe", "looks_like_bounds", "made", "parse", "read_description"]
 
 T = TypeVar("T")
 Items = tuple[tuple[str, Parameter], ...]
@@ -78,6 +78,11 @@ def read_description(description: object) -> Items:
     if not isinstance(description, list):
         raise ArgumentTypeError(f"parameters: expected a list of descriptions, got {shown(description)}")
     return tuple(map(_read_parameter, description))
+
+
+def made(name: object, kind: str, fields: Mapping[str, Any]) -> Parameter:
+    """The parameter of a kind with these fields; its errors name it."""
+    return _named(name, lambda given: _CLASSES[kind](**given), fields)
 
 
 def _named(name: object, build: Callable[[Any], T], value: object) -> T:
@@ -194,7 +199,7 @@ def _read_parameter(entry: object) -> tuple[str, Parameter]:
         fields[key] = _named(name, _read_choices, fields[key])
     if isinstance(fields.get("when"), dict):
         fields["when"] = {parent: _named(name, _read_choices, values) for parent, values in fields["when"].items()}
-    return name, _named(name, lambda given: _CLASSES[kind](**given), fields)
+    return name, made(name, kind, fields)
 
 
 def _read_choices(choices: object) -> object:

@@ -24,23 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "ask", "best", "best_rows", "change", "enqueue", "init", "plot", "report", "tell_point"]
 
-#: Kinds of plots: the function of `bkbopt.plots`, and the largest number of parameters.
+#: Kinds of plots: the function of `bkbopt.plots`, the largest number of parameters, and the argument that names the
+#: value, or the values of all objectives, if it has one.
 KINDS = {
-    "overview": ("overview", 0),
-    "convergence": ("convergence", 0),
-    "slice": ("posterior_slice", 1),
-    "contour": ("posterior_contour", 2),
-    "dependence": ("partial_dependence", 2),
-    "importance": ("importance", 0),
-    "complexity": ("complexity", 0),
-    "time": ("ask_time", 0),
-    "calibration": ("calibration", 0),
-    "pareto": ("pareto", 0),
+    "overview": ("overview", 0, "value_names"),
+    "convergence": ("convergence", 0, "value_name"),
+    "slice": ("posterior_slice", 1, "value_name"),
+    "contour": ("posterior_contour", 2, "value_name"),
+    "dependence": ("partial_dependence", 2, "value_name"),
+    "importance": ("importance", 0, None),
+    "complexity": ("complexity", 0, None),
+    "time": ("ask_time", 0, None),
+    "calibration": ("calibration", 0, None),
+    "pareto": ("pareto", 0, "value_names"),
 }
-
-#: Kinds of plots that name the value, and those that name the value of each objective.
-NAMING_ONE = ("convergence", "slice", "contour", "dependence")
-NAMING_EACH = ("overview", "pareto")
 
 #: Options of `init` that need a pool.
 POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
@@ -192,13 +189,13 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
 
     kind = args.kind
     names = [name for name in (args.x, args.y) if name is not None]
-    function, most = KINDS[kind]
+    function, most, naming = KINDS[kind]
     if len(names) > most or (args.x is None and args.y is not None) or (kind == "contour" and len(names) < 2):
         raise UsageError(
             f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
             f"with --kind {kind}, got {len(names)}: {names}."
         )
-    labels = _value_names(kind, args.value_name)
+    labels = _value_names(kind, naming, args.value_name)
     check_other_file("out", args.out, args.state)
     known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
@@ -212,16 +209,16 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     yield {"plot": args.out, "kind": kind}
 
 
-def _value_names(kind: str, given: list[str]) -> dict[str, Any]:
-    """The argument of a plot with the names of the values, if any are given."""
+def _value_names(kind: str, argument: str | None, given: list[str]) -> dict[str, Any]:
+    """The `argument` of a plot with the names of the values, if any are given."""
     if not given:
         return {}
-    if kind in NAMING_EACH:
-        return {"value_names": given}
-    if kind not in NAMING_ONE or len(given) > 1:
-        expected = "one name" if kind in NAMING_ONE else "none"
+    if argument == "value_names":
+        return {argument: given}
+    if argument is None or len(given) > 1:
+        expected = "none" if argument is None else "one name"
         raise UsageError(f"--value-name: expected {expected} with --kind {kind}, got {given}.")
-    return {"value_name": given[0]}
+    return {argument: given[0]}
 
 
 def report(args: argparse.Namespace) -> Iterator[Row]:

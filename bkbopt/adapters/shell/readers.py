@@ -46,10 +46,8 @@ def whole_number(text: str) -> int:
 
 def limit(text: str) -> tuple[str, float]:
     """The name and the value of a constraint."""
-    name, equals, value = text.rpartition("=")
-    try:
-        if name and equals:
+    name, _, value = text.rpartition("=")
+    with contextlib.suppress(ValueError):
+        if name:
             return name, as_number(float, value)
-    except ValueError:
-        pass
     raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")

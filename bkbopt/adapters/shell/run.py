@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,25 +45,6 @@ UNREADABLE = 3
 POLL = 1.0
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The options of a run.
-
-    Attributes:
-        trials: number of finished trials in the log at which the run ends; None for no such end.
-        regret: regret of the recommended point at which it ends, units of the value; None for no such end.
-        jobs: number of parallel commands.
-        seconds: timeout of a trial; None for none.
-        quiet: whether there is no progress bar.
-    """
-
-    trials: int | None
-    regret: float | None
-    jobs: int
-    seconds: float | None
-    quiet: bool
-
-
 def run(args: argparse.Namespace) -> Iterator[Row]:
     """Make or continue the log until it has enough trials; returns the rows of `best`."""
     from bkbopt import Optimizer
@@ -78,8 +58,7 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
         raise ArgumentError("--stop-at-regret: expected a space with a single objective, got several; use --trials.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
-    settings = Settings(args.trials, args.stop_at_regret, args.jobs, args.timeout_per_trial, args.quiet)
-    _Loop(opt, command, settings).go()
+    _Loop(opt, command, args).go()
     if not opt.n_complete:
         failed = any(trial.state == FAIL for trial in opt.trials)
         advice = "see the errors above" if failed else "print a value of the objective beside those of constraints"
@@ -88,7 +67,7 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
 
 
 class _Loop:
-    """One run on a log.
+    """One run on a log, with the options of the command line.
 
     Attributes:
         jobs: the unfinished trials of this run, by number, with their processes once these are started.
@@ -97,9 +76,9 @@ class _Loop:
         judged_at: number of finished trials at which it was last computed.
     """
 
-    def __init__(self, opt: "Optimizer", command: Command, settings: Settings) -> None:
+    def __init__(self, opt: "Optimizer", command: Command, args: argparse.Namespace) -> None:
         assert opt.storage is not None
-        self.opt, self.command, self.settings = opt, command, settings
+        self.opt, self.command, self.args = opt, command, args
         self.progress = Progress(LogFile(opt.storage))
         self.jobs: dict[int, Job | None] = {}
         self.given_up: set[int] = set()
@@ -110,7 +89,7 @@ class _Loop:
         self.judged_at: int | None = None
         self._awaited: set[int] = set()
         self._n_unreadable = 0
-        self._bar = _bar(settings)
+        self._bar = _bar(args)
 
     # -- the main thread ---------------------------------------------------------------------------------------------
 
@@ -121,7 +100,7 @@ class _Loop:
             KeyboardInterrupt: a signal has stopped the run; its trials are queued again.
             BkbError, OSError: the log or the command cannot be used; its trials are queued again.
         """
-        with _signals(self._stop), self._bar, ThreadPoolExecutor(self.settings.jobs + 1) as threads:
+        with _signals(self._stop), self._bar, ThreadPoolExecutor(self.args.jobs + 1) as threads:
             threads.submit(self._send_heartbeats).add_done_callback(self._events.put)
             try:
                 while self._step(threads):
@@ -158,13 +137,13 @@ class _Loop:
         return self.progress.n_finished - self.progress.n_lost
 
     def _is_complete(self) -> bool:
-        return self.is_good_enough or (self.settings.trials is not None and self._n_made() >= self.settings.trials)
+        return self.is_good_enough or (self.args.trials is not None and self._n_made() >= self.args.trials)
 
     def _judge(self) -> None:
         """Compute the regret of the recommended point: at the beginning, and after some trials of any run."""
         from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
 
-        made, regret = self._n_made(), self.settings.regret
+        made, regret = self._n_made(), self.args.stop_at_regret
         if regret is None or self._is_complete():
             return
         if self.judged_at is None or made >= self.judged_at + CERTIFY_EVERY:
@@ -172,11 +151,11 @@ class _Loop:
 
     def _n_wanted(self) -> int:
         """Number of trials to ask for now; running trials of other runs on this log are taken into account."""
-        free = 0 if self._is_exhausted or self._is_complete() else self.settings.jobs - len(self.jobs)
-        if self.settings.trials is None:
+        free = 0 if self._is_exhausted or self._is_complete() else self.args.jobs - len(self.jobs)
+        if self.args.trials is None:
             return free
         alive = sum(entry.seen_at is not None for entry in self.progress.running.values())
-        return min(free, self.settings.trials - self._n_made() - alive)
+        return min(free, self.args.trials - self._n_made() - alive)
 
     def _start(self, threads: ThreadPoolExecutor) -> None:
         """Ask for the wanted number of trials and start them; the lock prevents that two runs both ask for the last."""
@@ -259,7 +238,7 @@ class _Loop:
 
     def _attend(self, number: int, job: Job) -> tuple[int, str | None]:
         """Wait for a process and write its outcome; returns the number of the trial, and a message or None."""
-        outcome, message = job.result(self.progress.aims, self.settings.seconds)
+        outcome, message = job.result(self.progress.aims, self.args.timeout_per_trial)
         with self._lock:
             if number in self.given_up:
                 return number, None
@@ -301,12 +280,10 @@ class _Loop:
         self._bar.write(" ".join(text.split()), file=sys.stderr)
 
 
-def _bar(settings: Settings) -> Any:
+def _bar(args: argparse.Namespace) -> Any:
     from tqdm import tqdm
 
-    return tqdm(
-        total=settings.trials, desc="bkbopt", unit="trial", file=sys.stderr, disable=True if settings.quiet else None
-    )
+    return tqdm(total=args.trials, desc="bkbopt", unit="trial", file=sys.stderr, disable=True if args.quiet else None)
 
 
 @contextlib.contextmanager

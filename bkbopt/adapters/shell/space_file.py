@@ -20,7 +20,7 @@ import os
 import warnings
 from typing import Any
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError
 
 __all__ = ["read_space"]
 
@@ -91,8 +91,8 @@ def _varies(parameter: Any) -> bool:
 
 
 def _parameter(name: str, entry: Any) -> Any:
-    from bkbopt import Categorical, Float, Int, Ordinal
-    from bkbopt.spaces.parsing import looks_like_bounds
+    from bkbopt import Categorical
+    from bkbopt.spaces.parsing import looks_like_bounds, made
 
     values = entry if isinstance(entry, list) else [entry]
     if any(isinstance(v, float) and not math.isfinite(v) for v in values):
@@ -119,8 +119,4 @@ def _parameter(name: str, entry: Any) -> Any:
             f"parameter {name!r}: expected the keys {sorted(needed)} and optionally {sorted(besides)}, "
             f"got {sorted(fields)}."
         )
-    types: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
-    try:
-        return types[kind](**fields)
-    except (ArgumentError, ArgumentTypeError) as error:
-        raise type(error)(f"parameter {name!r}: {error}") from None
+    return made(name, kind, fields)
