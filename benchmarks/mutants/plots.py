@@ -22,8 +22,8 @@ PLOTS = (
     Fault(
         "what is probably feasible is hatched",
         "plots/feasible.py",
-        "_runs(found.low)",
-        "_runs(~found.low)",
+        "contiguous_regions(found.low)",
+        "contiguous_regions(~found.low)",
         ("plots/test_posterior.py",),
     ),
     Fault(

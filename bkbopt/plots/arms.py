@@ -62,10 +62,10 @@ def pool_ucb(
         raise ArgumentError("opt: expected an optimizer over a pool, got one over a space; see posterior_contour.")
     data = told(opt)
     (across, x_name), (up, y_name) = _coordinates(pool, "x", x), _coordinates(pool, "y", y)
-    beta = opt.beta if beta is None else beta
+    beta = check_number("beta", opt.beta if beta is None else beta, 0.0, "a number of standard deviations >= 0")
     sign = sign_of(opt.direction)
     mean, std = predicted(opt, pool.X[:])
-    bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
+    bound = mean + sign * beta * std
     ax = axes_of(ax)
     _draw_bounds(ax, sign, across, up, bound, value_name, beta)
     # Removed arms have no rows; equal arms have several.
@@ -91,7 +91,6 @@ def _draw_bounds(
     # The best arms are drawn last, above the others.
     order = np.argsort(sign * bound, kind="stable")
     cmap = MAP if sign > 0 else f"{MAP}_r"
-    many = len(bound) > 2000
     drawn = ax.scatter(
         across[order],
         up[order],
@@ -99,7 +98,7 @@ def _draw_bounds(
         s=_size(len(bound)),
         cmap=cmap,
         linewidth=0,
-        rasterized=many,
+        rasterized=len(bound) > 2000,
         label="rows",
     )
     which, op = ("upper", "+") if sign > 0 else ("lower", "-")

@@ -1,6 +1,6 @@
 """The level to which very bad values are clipped before they are modelled, in pictures."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.colorbar import Colorbar
 
 __all__ = ["clipped_at", "draw_level", "in_words", "mark_level", "note_level"]
-
-#: The line of the level.
-LINE: Any = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
 
 
 def clipped_at(opt: Optimizer, values: np.ndarray) -> float | None:
@@ -32,7 +29,7 @@ def in_words(level: float) -> str:
 
 def draw_level(ax: "Axes", level: float) -> None:
     """Draw the level on the axis of values."""
-    ax.axhline(level, zorder=2.5, label="worse values clipped here", **LINE)
+    ax.axhline(level, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5, label="worse values clipped here")
 
 
 def mark_level(ax: "Axes", bar: "Colorbar", opt: Optimizer, data: Told) -> None:

@@ -91,19 +91,20 @@ class _OfSpace:
         """See `Coordinates`."""
         found = []
         for j, column in enumerate(self.space.columns):
-            parameter = self.space.parameters[column.name]
+            name, parameter = column.name, self.space.parameters[column.name]
             if isinstance(parameter, Categorical | Ordinal):
                 width = 1.0 if isinstance(parameter, Categorical) else len(parameter.listed) - 1.0
-                found.append(Dimension(column.name, j, parameter.listed, 0.0, width, parameter, is_continuum=False))
+                found.append(Dimension(name, j, parameter.listed, 0.0, width, parameter, is_continuum=False))
                 continue
-            few, by = column.n_values is not None and column.n_values <= FEW, self._stretches.get(column.name)
+            many, by = column.n_values is None or column.n_values > FEW, self._stretches.get(name)
             scale = parameter.scale if by is None else stretched(parameter, by).scale
-            positions = range(column.n_values or 0) if few else np.unique(scale.nearest(np.linspace(0.0, 1.0, n)))
+            positions = np.unique(scale.nearest(np.linspace(0.0, 1.0, n))) if many else range(column.n_values or 0)
             values = tuple(parameter.value(position) for position in positions)
             low, high = (np.log(float(v)) if parameter.log else float(v) for v in (parameter.low, parameter.high))
             axis = None if by is None else StretchedAxis.of(parameter, by)
-            is_log, many = parameter.log, not few
-            found.append(Dimension(column.name, j, values, low, high - low, None, is_log, many, stretched=axis))
+            found.append(
+                Dimension(name, j, values, low, high - low, log=parameter.log, is_continuum=many, stretched=axis)
+            )
         return Dimension.labelled(found)
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:

@@ -128,12 +128,13 @@ class Dimension:
             if which == "x"
             else (ax.set_ylabel, ax.set_yscale, ax.set_yticks, ax.set_ylim)
         )
+        axis = ax.xaxis if which == "x" else ax.yaxis
         set_label(self.label, parse_math=False)  # dollar signs in names are literal
         if self.log:
             set_scale("log")
             span = self.values[-1] / self.values[0]
             if self.is_continuum and span < SHORT:
-                _tick_plainly(ax.xaxis if which == "x" else ax.yaxis, span)
+                _tick_plainly(axis, span)
         elif self._compression is not None:
             set_scale("function", functions=(self._compression.compressed, self._compression.spread))
         if self.listed is not None:
@@ -150,7 +151,7 @@ class Dimension:
             ticks = self._spaced(max(int(_text_room(ax, which) / APART), 2))
             set_ticks(ticks, self._numbers(ax, which, ticks))
         elif not self.log and all(isinstance(value, int) for value in self.values):
-            tick_whole(ax.xaxis if which == "x" else ax.yaxis)
+            tick_whole(axis)
         set_limits(*self.limits())
 
     def room(self, ax: "Axes") -> float:

@@ -1,6 +1,5 @@
 """Feasibility on pictures of the posterior: where constraints probably do not hold, or trials probably fail."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +56,11 @@ def draw_range(ax: "Axes", dimension: Dimension, found: Odds) -> None:
     """Hatch the values of `dimension` where a feasible value is improbable."""
     if not found.low.any():
         return
+    from matplotlib.cbook import contiguous_regions
+
     edges = dimension.edges()
     low, high = dimension.limits()
-    for start, stop in _runs(found.low):
+    for start, stop in contiguous_regions(found.low):
         span = np.clip([edges[start], edges[stop]], low, high)
         ax.axvspan(*span, alpha=0.5, zorder=0, **LOOK)
     _draw_key(ax, found.label)
@@ -72,6 +73,8 @@ def draw_area(ax: "Axes", across: Dimension, up: Dimension, found: Odds, active:
     """
     if not found.low[active].any():
         return
+    from matplotlib.cbook import contiguous_regions
+
     surface = np.where(active, found.probability, 1.0).reshape(len(up.values), len(across.values))
     if across.is_continuum and up.is_continuum:
         places = across.place(across.values), up.place(up.values)
@@ -80,15 +83,9 @@ def draw_area(ax: "Axes", across: Dimension, up: Dimension, found: Odds, active:
     else:
         x, y = across.edges(), up.edges()
         for i, column in enumerate(surface.T):
-            for start, stop in _runs(column < 0.5):
+            for start, stop in contiguous_regions(column < 0.5):
                 ax.fill_between(x[i : i + 2], y[start], y[stop], **{**LOOK, "edgecolor": "black"})
     _draw_key(ax, found.label)
-
-
-def _runs(inside: np.ndarray) -> Sequence[tuple[int, int]]:
-    """Start and end, exclusive, of each run of True."""
-    steps = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
-    return [(int(start), int(stop)) for start, stop in steps.reshape(-1, 2)]
 
 
 def _draw_key(ax: "Axes", label: str) -> None:

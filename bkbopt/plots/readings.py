@@ -125,8 +125,9 @@ def failed_in_words(opts: Sequence[Optimizer], noun: str = "") -> str:
     """
     failed = sum(sum(trial.state == FAIL for trial in opt.trials) - len(opt.lost_trials) for opt in opts)
     penalties = sum(len(opt.penalties) for opt in opts)
-    words = [f"{failed} failed{noun and ' ' + noun}{'s' if noun and failed > 1 else ''}"] if failed else []
-    return ", ".join([*words, *([f"{penalties} penalties"] if penalties else [])])
+    what = f"failed {noun}{'s' * (failed > 1)}" if noun else "failed"
+    counts = ((failed, what), (penalties, "penalties"))
+    return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
 def evaluations_of(opts: Sequence[Optimizer]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
-from bkbopt._support.checks import check_number
+from bkbopt._support.checks import check_choice, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
@@ -96,7 +96,7 @@ def convergence(
         >>> ax.get_ylabel()
         'best value so far'
     """
-    _check_band(band)
+    check_choice("band", band, tuple(BANDS))
     ax = axes_of(ax)
     methods, answers = _methods("runs", runs), _answers(recommended)
     sign = _sign(methods, direction)
@@ -161,12 +161,11 @@ def regret(
         >>> ax.get_ylabel()
         'cumulative regret in value'
     """
-    if kind not in KINDS:
-        raise ArgumentError(f"kind: expected one of {KINDS}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     optimum = float(drawable(check_number("optimum", optimum, -np.inf, "a finite number")))
     if truth is not None and not callable(truth):
         raise ArgumentTypeError(f"truth: expected a callable (params) -> value, got {type(truth).__name__}.")
-    _check_band(band)
+    check_choice("band", band, tuple(BANDS))
     ax = axes_of(ax)
     methods, answers = _methods("runs", runs), _answers(recommended)
     sign, is_beaten = _sign(methods, direction), False
@@ -283,11 +282,6 @@ def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]
         return run
     data = told(run)
     return _of_feasible(data, drawable([float(truth(trial.params)) for trial in data.trials]))
-
-
-def _check_band(band: str) -> None:
-    if band not in BANDS:
-        raise ArgumentError(f"band: expected one of {tuple(BANDS)}, got {band!r}.")
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
