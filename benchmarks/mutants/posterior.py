@@ -74,7 +74,7 @@ POSTERIOR = (
     ),
     Fault(
         "0.0 and -0.0 are two points",
-        "posterior/observations.py",
+        "_support/row_keys.py",
         "X.detach().cpu().numpy() + 0.0",
         "X.detach().cpu().numpy()",
         ("posterior/test_observations.py",),

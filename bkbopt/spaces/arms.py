@@ -342,11 +342,14 @@ class Arms(ABC):
                     f"{params[name]!r}; correct it, or tell another point without {self.pool.id_column!r}."
                 )
 
-    def _labelled(self, label: Any, rows: Sequence[int]) -> int | None:
-        """The row with a label, of the `rows` that have it; None if there is none.
+    def _labelled(self, label: Any, rows: Sequence[int], known: Sequence[Hashable]) -> int:
+        """The row with a label, of the `rows` that have it; without one the row with this number.
+
+        Where the `known` labels, all of the pool's or some, are whole numbers, a number can only be a label.
 
         Raises:
-            ArgumentError: there are several, or the label, which no column gives, is the number of another row.
+            ArgumentError: there are several, or the label, which no column gives, is the number of another row; or no
+                such row.
         """
         if len(rows) > 1:
             raise ArgumentError(
@@ -360,7 +363,12 @@ class Arms(ABC):
                 'frame\'s index and the number of another row; tell {"index": row}, or name the rows by a column '
                 "(Pool(id_column=))."
             )
-        return rows[0] if rows else None
+        if rows:
+            return rows[0]
+        if known and (not isinstance(label, int) or all(isinstance(own, int) for own in known)):
+            few = ", ".join(map(repr, known[:5]))
+            raise ArgumentError(f"rows: expected labels of the pool's rows ({few}, ...), got {label!r}.")
+        return self._checked_row(label, "rows")
 
     def _checked_row(self, row: Any, argument: str = "index") -> int:
         row = as_python(row)

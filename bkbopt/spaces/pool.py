@@ -299,16 +299,8 @@ class EncodedPool(Arms):
 
     def rows_named(self, labels: Sequence[Any]) -> list[int]:
         """See `Arms`."""
-        return [self._row_named(as_python(label)) for label in labels]
-
-    def _row_named(self, label: Any) -> int:
-        row = self._labelled(label, self._rows_of_labels.get(label_key(label), []))
-        if row is not None:
-            return row
-        if self._labels is not None and (not isinstance(label, int) or all(isinstance(v, int) for v in self._labels)):
-            few = ", ".join(map(repr, self._labels[:5]))
-            raise ArgumentError(f"rows: expected labels of the pool's rows ({few}, ...), got {label!r}.")
-        return self._checked_row(label, "rows")
+        found = [(name, self._rows_of_labels.get(label_key(name), [])) for name in map(as_python, labels)]
+        return [self._labelled(name, rows, self._labels or ()) for name, rows in found]
 
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """See `Arms`."""

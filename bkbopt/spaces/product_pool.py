@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
@@ -144,8 +145,9 @@ class ProductPool(Arms):
 
     def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
         """Values of some columns in internal form; a part's label stands for all of its columns."""
+        self._check_names(params, argument)
         point: dict[str, float] = {}
-        for part in self._named(params, argument):
+        for part in self.parts:
             if part.labels is not None and part.name in params:
                 entry = part.labelled(params[part.name], f"{argument}: {part.name!r}")
                 point |= dict(zip(part.names, part.rows[entry], strict=True))
@@ -159,8 +161,8 @@ class ProductPool(Arms):
                     )
         return point
 
-    def _named(self, params: Params, argument: str) -> tuple[Part, ...]:
-        """The parts; names that belong to no part are refused."""
+    def _check_names(self, params: Params, argument: str) -> None:
+        """Refuse names that belong to no part."""
         known = {*self.names, *(part.name for part in self.parts)}
         unknown = [name for name in params if name not in known]
         if unknown:
@@ -168,7 +170,6 @@ class ProductPool(Arms):
             raise ArgumentError(
                 f"{argument}: expected parts among {names}, or columns among {self.names}, got {unknown[0]!r}."
             )
-        return self.parts
 
     def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """See `Arms`."""
@@ -209,19 +210,19 @@ class ProductPool(Arms):
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
         """See `Arms`."""
         found = [np.zeros(0, dtype=np.int64)]
-        for row in _bytes_of(X, self.X.firsts):
-            choices = [entries.get(key, ()) for entries, key in zip(self._entries, row, strict=True)]
+        for keys in zip(*map(row_keys, X.tensor_split(self.X.firsts[1:], dim=1)), strict=True):
+            choices = [entries.get(key, ()) for entries, key in zip(self._entries, keys, strict=True)]
             if all(choices):
                 found.append(self.X.combined([np.array(entries) for entries in choices]))
         return np.concatenate(found)
 
     @cached_property
     def _entries(self) -> list[dict[bytes, list[int]]]:
-        """For each part, its entries by the bytes of their encoded columns."""
+        """For each part, its entries by the keys of their encoded columns."""
         out: list[dict[bytes, list[int]]] = []
         for table in self.X.tables:
             entries: dict[bytes, list[int]] = {}
-            for entry, (key,) in enumerate(_bytes_of(table, (0,))):
+            for entry, key in enumerate(row_keys(table)):
                 entries.setdefault(key, []).append(entry)
             out.append(entries)
         return out
@@ -364,9 +365,3 @@ def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns
         choices = {j: known.choices[first + j] for j in part.columns.choices}
         recoded.append(part.recoded(choices, known.kinds[first : first + len(part.names)]))
     return tuple(recoded), replace(known, choices=_choices(recoded))
-
-
-def _bytes_of(X: Tensor, firsts: Sequence[int]) -> list[tuple[bytes, ...]]:
-    """For each row of `X (n, d)` the bytes of each part's columns; 0.0 and -0.0 have the same bytes."""
-    parts = np.split(np.ascontiguousarray((X + 0.0).numpy()), list(firsts[1:]), axis=1)
-    return list(zip(*([row.tobytes() for row in part] for part in parts), strict=True))

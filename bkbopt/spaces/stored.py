@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.progress import bars
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.arms import Arms, index_is_reserved
 from bkbopt.spaces.base import Point, set_fields
@@ -166,7 +167,7 @@ class StoredPool(Arms):
 
     def rows_of(self, X: Tensor) -> Ints:
         """See `Arms`."""
-        keys = _keys(X)
+        keys = row_keys(X)
         new = [i for i, key in enumerate(keys) if key not in self._found]
         if new:
             self._found.update(self._search(X[new], [keys[i] for i in new]))
@@ -179,7 +180,7 @@ class StoredPool(Arms):
         found = rows_with(self._hashes, np.unique(short_hashes_of(X)))
         rows: dict[bytes, list[int]] = {key: [] for key in keys}
         for some in np.split(found, range(BLOCK_ROWS, len(found), BLOCK_ROWS)):
-            for row, key in zip(some.tolist(), _keys(self.X[some]), strict=True):
+            for row, key in zip(some.tolist(), row_keys(self.X[some]), strict=True):
                 if key in rows:
                     rows[key].append(row)
         return {key: np.array(mine, dtype=np.int64) for key, mine in rows.items()}
@@ -231,15 +232,8 @@ class StoredPool(Arms):
             for name, row in own.rows_of([name for name in names if is_hashable(name)]):
                 rows.setdefault(label_key(name), []).append(start + row)
         found = [rows.get(label_key(name), []) for name in names]
-        return [self._only_row(name, mine, bool(labelled)) for name, mine in zip(names, found, strict=True)]
-
-    def _only_row(self, label: Any, rows: list[int], has_labels: bool) -> int:
-        row = self._labelled(label, rows)
-        if row is not None:
-            return row
-        if has_labels and (not isinstance(label, int) or isinstance(self.label(0), int)):
-            raise ArgumentError(f"rows: expected labels of the pool's rows ({self.label(0)!r}, ...), got {label!r}.")
-        return self._checked_row(label, "rows")
+        known = [self.label(0)] if labelled and not all(found) else []
+        return [self._labelled(name, mine, known) for name, mine in zip(names, found, strict=True)]
 
 
 def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
@@ -265,8 +259,3 @@ def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -
             place = {value: float(code) for code, value in enumerate(values)}
             out[j] = np.array([place[value] for value in part.choices[j]])
     return out
-
-
-def _keys(X: Tensor) -> list[bytes]:
-    """The bytes of each row of `X (n, d)`, 0.0 and -0.0 alike."""
-    return [row.tobytes() for row in (X + 0.0).numpy()]
