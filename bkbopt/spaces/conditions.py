@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bkbopt.errors import ArgumentError
-from bkbopt.spaces.parameters import Parameter, shown
+from bkbopt.spaces.parameters import Parameter
+from bkbopt.spaces.values import shown
 
 __all__ = ["Conditions"]
 

@@ -135,7 +135,7 @@ class Encoding:
         X = self._codes.encoded(values)
         missing = np.isnan(values)
         if missing.any():
-            X[missing] = np.broadcast_to(self._absent, X.shape)[missing]
+            X[missing] = np.broadcast_to(self.absent.numpy(), X.shape)[missing]
         return torch.from_numpy(X)
 
     def embedding(self, proposed: Mapping[str, Parameter], fixed: Point) -> "Embedding":
@@ -192,10 +192,6 @@ class Encoding:
     @cached_property
     def _codes(self) -> "_Codes":
         return _Codes.of_parameters([parameter for _, parameter in self.varying])
-
-    @cached_property
-    def _absent(self) -> NDArray[np.float64]:
-        return self.absent.numpy()
 
 
 @dataclass(frozen=True)

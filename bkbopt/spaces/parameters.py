@@ -2,8 +2,7 @@
 
 from bkbopt.spaces.choices import Categorical, Ordinal
 from bkbopt.spaces.numeric import Float, Int
-from bkbopt.spaces.values import as_python, shown
 
-__all__ = ["Categorical", "Float", "Int", "Ordinal", "Parameter", "as_python", "shown"]
+__all__ = ["Categorical", "Float", "Int", "Ordinal", "Parameter"]
 
 Parameter = Float | Int | Categorical | Ordinal

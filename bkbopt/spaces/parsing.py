@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, as_python, shown
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
+from bkbopt.spaces.values import as_python, shown
 
 __all__ = ["check_items", "describe", "looks_like_bounds", "made", "parse", "read_description"]
 

@@ -24,12 +24,13 @@ from bkbopt.spaces.columns import FARTHEST, RANKED, Columns, choices_after
 from bkbopt.spaces.tables import (
     check_whole,
     is_numeric_table,
+    kind_of,
     labels_of,
     read_table,
     selected,
 )
 from bkbopt.spaces.text_columns import undeclared
-from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, label_key, rows_by_label, shown
+from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, label_key, rows_by_label, shown
 
 __all__ = ["Part", "Product", "error_of_part"]
 
@@ -240,18 +241,16 @@ def _read_list(name: str, values: list[Any], order: list[Any] | None = None) -> 
         twice = next(value for value in values if values.count(value) > 1)
         raise ArgumentError(f"expected distinct values, got {shown(twice)} twice.")
     choices: dict[int, tuple[Any, ...]] = {}
+    kind = RANKED if order is not None else kind_of(values)
     if order is not None:
-        kind, numbers, choices = RANKED, [float(order.index(value)) for value in values], {0: tuple(order)}
-    elif all(isinstance(value, bool) for value in values):
-        kind, numbers = "b", list(map(float, values))
-    elif all(map(is_real, values)):
-        kind = "i" if all(isinstance(value, int) for value in values) else "f"
+        numbers, choices = [float(order.index(value)) for value in values], {0: tuple(order)}
+    elif kind is not None:
         numbers = list(map(as_float, values))
         far = next((value for value, number in zip(values, numbers, strict=True) if not abs(number) <= FARTHEST), None)
         if far is not None:
             raise ArgumentError(f"expected finite numbers below {FARTHEST:g}, got {shown(far)}.")
         check_whole(name, (value for value in values if isinstance(value, int)))
     else:
-        kind, numbers, choices = "O", list(map(float, range(len(values)))), {0: tuple(values)}
+        numbers, choices = list(map(float, range(len(values)))), {0: tuple(values)}
     table = torch.tensor(numbers, dtype=torch.float64)[:, None]
-    return Columns((name,), (kind,), torch.zeros(1).double(), torch.ones(1).double(), choices), table
+    return Columns((name,), (kind or "O",), torch.zeros(1).double(), torch.ones(1).double(), choices), table

@@ -11,8 +11,8 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.conditions import Conditions
-from bkbopt.spaces.parameters import Parameter, shown
-from bkbopt.spaces.values import with_hint
+from bkbopt.spaces.parameters import Parameter
+from bkbopt.spaces.values import shown, with_hint
 
 __all__ = [
     "active_names",

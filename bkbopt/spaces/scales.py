@@ -250,7 +250,8 @@ class Scales:
 
     def nearest(self, A: Array) -> list[Positions]:
         """The feasible position nearest to each number, (n,) for each column; even intervals are done at once."""
-        even = dict(zip(self._even, self._intervals.nearest(A[:, self._even]).T, strict=True)) if self._even else {}
+        columns, intervals = self._even_intervals
+        even = dict(zip(columns, intervals.nearest(A[:, columns]).T, strict=True)) if columns else {}
         return [even[j] if j in even else scale.nearest(A[:, j]) for j, scale in enumerate(self.columns)]
 
     def canonical(self, A: Array) -> Array:
@@ -294,11 +295,7 @@ class Scales:
         return [(j, scale) for j, scale in self.gridded if not isinstance(scale, _Even)]
 
     @cached_property
-    def _even(self) -> list[int]:
-        return [j for j, scale in enumerate(self.columns) if isinstance(scale, Continuum) and not scale.log]
-
-    @cached_property
-    def _intervals(self) -> _Intervals:
-        bounds = [(scale.low, scale.high) for scale in self.columns if isinstance(scale, Continuum) and not scale.log]
-        low, high = np.array(bounds).reshape(-1, 2).T
-        return _Intervals(low, high)
+    def _even_intervals(self) -> tuple[list[int], _Intervals]:
+        found = [(j, scale) for j, scale in enumerate(self.columns) if isinstance(scale, Continuum) and not scale.log]
+        low, high = (np.array([getattr(scale, end) for _, scale in found]) for end in ("low", "high"))
+        return [j for j, _ in found], _Intervals(low, high)

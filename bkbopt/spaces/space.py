@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces import parsing as _spec
+from bkbopt.spaces import parsing
 from bkbopt.spaces.base import Column
 from bkbopt.spaces.conditions import Conditions
 from bkbopt.spaces.moves import Moves
-from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.points import (
     active_names,
     as_array,
@@ -39,6 +39,7 @@ from bkbopt.spaces.points import (
     position_of,
 )
 from bkbopt.spaces.scales import Scales
+from bkbopt.spaces.values import shown
 
 __all__ = ["Categorical", "Column", "Float", "Int", "Ordinal", "Parameter", "Space"]
 
@@ -63,7 +64,7 @@ class Space:
 
     def __post_init__(self) -> None:
         """Refuse items, names and conditions that are not valid."""
-        _spec.check_items(self.items)
+        parsing.check_items(self.items)
         if len(set(self.names)) < len(self.names):
             raise ArgumentError(f"space: expected distinct names, got {shown(self.names)}")
         self._conditions  # noqa: B018  # checks them
@@ -85,7 +86,7 @@ class Space:
             ArgumentTypeError: none of these forms, or a name that is no string.
             ArgumentError: no parameters, or what the parameters refuse; it names the parameter.
         """
-        return spec if isinstance(spec, Space) else cls(_spec.parse(spec))
+        return spec if isinstance(spec, Space) else cls(parsing.parse(spec))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -334,7 +335,7 @@ class Space:
         Raises:
             ArgumentError: a choice that is not None, bool, int, float or str cannot be saved.
         """
-        return {"parameters": _spec.describe(self.items)}
+        return {"parameters": parsing.describe(self.items)}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> "Space":
@@ -346,7 +347,7 @@ class Space:
         """
         if not isinstance(description, Mapping) or "parameters" not in description:
             raise ArgumentTypeError(f"description: expected a dict as to_dict returns it, got {shown(description)}")
-        return cls(_spec.read_description(description["parameters"]))
+        return cls(parsing.read_description(description["parameters"]))
 
     @cached_property
     def _free(self) -> tuple[tuple[str, Parameter], ...]:

@@ -33,7 +33,6 @@ __all__ = [
     "Labels",
     "StoredPart",
     "StoredRows",
-    "TableRows",
     "hashes_of",
     "short_hashes_of",
 ]
@@ -43,27 +42,6 @@ BLOCK_ROWS = 1 << 16
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-class TableRows(Protocol):
-    """Rows of numbers that are read in blocks."""
-
-    @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        ...
-
-    def __len__(self) -> int:
-        """Number of rows A."""
-        ...
-
-    def block(self, start: int, stop: int) -> Floats:
-        """The raw values of the rows from `start` to before `stop`, a new array (stop - start, d)."""
-        ...
-
-    def take(self, rows: Ints) -> Floats:
-        """The raw values of the given `rows (n,)`, in any order, a new array (n, d)."""
-        ...
 
 
 class Labels(Protocol):
@@ -149,7 +127,7 @@ class StoredPart:
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """The rows of several parts, one part after the other; see `TableRows`.
+    """The rows of several parts, one part after the other, read in blocks.
 
     Args:
         parts: at least one, all with the same columns.
@@ -166,7 +144,7 @@ class StoredRows:
 
     @property
     def dim(self) -> int:
-        """See `TableRows`."""
+        """Number of columns d."""
         return len(self.parts[0].names)
 
     def __len__(self) -> int:
@@ -177,7 +155,7 @@ class StoredRows:
         return StoredRows((self.parts[number],), (self.codes[number],))
 
     def block(self, start: int, stop: int) -> Floats:
-        """See `TableRows`."""
+        """The raw values of the rows from `start` to before `stop`, a new array (stop - start, d)."""
         first = int(np.searchsorted(self.starts, start, "right")) - 1
         last = int(np.searchsorted(self.starts, stop, "left"))
         pieces = [
@@ -187,7 +165,7 @@ class StoredRows:
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty((0, self.dim)), *pieces])
 
     def take(self, rows: Ints) -> Floats:
-        """See `TableRows`."""
+        """The raw values of the given `rows (n,)`, in any order, a new array (n, d)."""
         if len(self.parts) == 1:
             return self._read(0, rows)
         out = np.empty((len(rows), self.dim))
@@ -213,7 +191,7 @@ class EncodedRows:
         columns: how they become encoded.
     """
 
-    rows: TableRows
+    rows: StoredRows
     columns: Columns
     device: ClassVar[torch.device] = torch.device("cpu")
 

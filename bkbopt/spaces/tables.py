@@ -28,6 +28,7 @@ __all__ = [
     "features_of",
     "ids_of",
     "is_numeric_table",
+    "kind_of",
     "labels_of",
     "missing_value",
     "no_columns",
@@ -192,7 +193,7 @@ def _as_table(
             continue
         given = series.tolist()
         is_declared = hasattr(series.dtype, "categories")
-        kind = None if is_declared or not given or j in earlier or name in kept else _kind_of(given)
+        kind = None if is_declared or not given or j in earlier or name in kept else kind_of(given)
         if kind is not None:
             check_whole(name, (int(v) for v in given if isinstance(v, numbers.Integral)))
             kinds.append(kind)
@@ -246,7 +247,7 @@ def _is_choice(value: object) -> bool:
     return isinstance(value, bool) or is_real(value) or not isinstance(value, numbers.Number)
 
 
-def _kind_of(values: Sequence[object]) -> str | None:
+def kind_of(values: Sequence[object]) -> str | None:
     """Numpy's letter for values that all are numbers, or all flags; None for others."""
     if all(isinstance(value, bool | np.bool_) for value in values):
         return "b"

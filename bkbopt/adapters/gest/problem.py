@@ -31,9 +31,9 @@ from gest_api.vocs import (
 )
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.space import Space
-from bkbopt.spaces.values import is_real
+from bkbopt.spaces.values import is_real, shown
 
 __all__ = ["ID", "TranslatedProblem", "problem_of"]
 

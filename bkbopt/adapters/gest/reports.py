@@ -8,8 +8,8 @@ from typing import Any
 from bkbopt.adapters.gest.problem import ID, TranslatedProblem
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.trials import Trial
-from bkbopt.spaces.parameters import Parameter, shown
-from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real
+from bkbopt.spaces.parameters import Parameter
+from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real, shown
 
 __all__ = ["evaluated_point"]
 
