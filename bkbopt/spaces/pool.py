@@ -341,9 +341,8 @@ class EncodedPool(Arms):
 
 def _in_order(frame: Any, names: Sequence[str], id_column: str | None) -> Any:
     """A data frame with its columns in the order of `names`; unchanged if it has others."""
-    given = [str(column) for column in frame.columns]
     wanted = [*names, *([] if id_column is None else [id_column])]
-    return frame.iloc[:, [given.index(name) for name in wanted]] if sorted(given) == sorted(wanted) else frame
+    return selected(frame, names, id_column) if sorted(map(str, frame.columns)) == sorted(wanted) else frame
 
 
 def _key(arm: object) -> object:

@@ -68,10 +68,9 @@ def parts_of(
     if isinstance(pool.arms, Parts):
         return pool.arms
     given = pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]
-    columns = None if pool.columns is None else tuple(pool.columns)
     read = _read if pool.client is None else functools.partial(_remote, pool.client)
     folder = None if pool.folder is None else at_home(pool.folder)
-    wanted = Wanted(columns, pool.id_column, folder, frozenset(kept), tuple(order))
+    wanted = Wanted(pool.columns, pool.id_column, folder, frozenset(kept), tuple(order))
     by_source = {part.source: part for part in known}
     parts: list[StoredPart | RemotePart] = []
     for one in given:
@@ -91,7 +90,7 @@ def check_sources(pool: "Pool") -> None:
 
     Raises as `parts_of` does.
     """
-    wanted = Wanted(None if pool.columns is None else tuple(pool.columns), pool.id_column)
+    wanted = Wanted(pool.columns, pool.id_column)
     for one in pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]:
         source = _files(one)[0] if isinstance(one, str | os.PathLike) else one
         if pool.client is not None:

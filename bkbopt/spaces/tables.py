@@ -157,9 +157,9 @@ def ids_of(arms: Any, id_column: str) -> Any:
 
 def selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
     """The given columns of a data frame, and its `id_column`."""
-    names = [str(column) for column in arms.columns] if hasattr(arms, "iloc") else None
-    if names is None:
+    if not hasattr(arms, "iloc"):
         raise ArgumentError(f"columns: expected a table whose columns have names, got {type(arms).__name__}.")
+    names = [str(column) for column in arms.columns]
     chosen = [*columns, *([] if id_column is None else [id_column])]
     bad = next((name for name in chosen if names.count(name) != 1), None)
     if bad is not None:

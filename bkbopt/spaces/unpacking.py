@@ -52,7 +52,7 @@ class Wanted:
         order: columns of an earlier pool, whose order features of the same names have; empty if there is none.
     """
 
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
     id_column: str | None = None
     folder: str | None = None
     kept: frozenset[str] = frozenset()

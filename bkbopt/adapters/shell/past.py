@@ -98,10 +98,11 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
         )
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
-    told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
+    told = [line for line in table.lines if _is_over(table, *line)]
     outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits)
-    lines = [(params.read(told, *line), outcomes.read(told, *line)) for line in told.lines]
-    trials = _finished(opt, new := lines if args.again else _not_told(opt, lines))
+    lines = [(params.read(table, *line), outcomes.read(table, *line)) for line in told]
+    new = lines if args.again else _not_told(opt, lines)
+    trials = _finished(opt, new)
     failed = sum(trial.state == FAIL for trial in trials)
     used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}
     ignored = [column for column in table.columns if column not in used]
