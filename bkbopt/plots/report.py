@@ -259,7 +259,7 @@ def _parameters(run: Run) -> list[Html]:
         caption = f"Posterior over the two most important parameters{which}, {x} and {y}; the others as recommended."
         pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
         if opt.pool is not None:
-            pictures.append(_arms(run, active))
+            pictures += _arms(run, active)
     pictures += [_slice(run, name) for name in shown]
     out = _grid(*pictures)
     if inactive:
@@ -284,16 +284,16 @@ def _slice(run: Run, name: str) -> Html:
     return _drawn(lambda ax: posterior_slice(run.opt, name, ax, value_name=run.names[0]), alt, caption)
 
 
-def _arms(run: Run, names: Sequence[str]) -> Html:
+def _arms(run: Run, names: Sequence[str]) -> list[Html]:
     pool = run.opt.pool
     assert pool is not None and pool.columns is not None
     numeric = [name for name in names if name not in pool.columns.choice_names][:2]
     if len(numeric) < 2:
-        return Html("")
+        return []
     x, y = numeric
     alt = f"The {len(pool)} arms over {x} and {y}, coloured by their confidence bound, with those evaluated"
     caption = f"The arms of the pool over {x} and {y}, coloured by confidence bound."
-    return _drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)
+    return [_drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)]
 
 
 def _model(run: Run) -> list[Html]:

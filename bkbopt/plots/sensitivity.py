@@ -90,18 +90,16 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     variance = float(np.concatenate([f_A, f_B]).var())
     # A smaller deviation is that of a flat mean with rounding errors, of the model or of numbers of its size.
     flat = max(FLAT * spread / scale, float(8.0 * np.finfo(float).eps))
-    nothing = variance**0.5 < flat or opt._explains_nothing
+    dimensions = coordinates.dimensions(2)
+    if variance**0.5 < flat or opt._explains_nothing:
+        return {dimension.name: Share(0.0, 0.0) for dimension in dimensions}
     shares = {}
-    for dimension in coordinates.dimensions(2):
+    for dimension in dimensions:
         U = A.clone()
         U[:, dimension.column] = B[:, dimension.column]
         f = (predicted(opt, coordinates.encoded(U))[0] - center) / scale
-        first, total = (
-            (0.0, 0.0)
-            if nothing
-            else (float((f_B * (f - f_A)).mean()) / variance, float(((f_A - f) ** 2).mean()) / (2.0 * variance))
-        )
-        total = min(max(total, 0.0), 1.0)
+        first = float((f_B * (f - f_A)).mean()) / variance
+        total = min(float(((f_A - f) ** 2).mean()) / (2.0 * variance), 1.0)
         shares[dimension.name] = Share(min(max(first, 0.0), total), total)
     return shares
 

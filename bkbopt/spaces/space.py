@@ -240,8 +240,7 @@ class Space:
         values, positions = [], self._scales.nearest(A)
         for name, parameter in self.items:
             j = self._index.get(name)
-            varying = [] if j is None else map(parameter.value, positions[j].tolist())
-            values.append([parameter.first] * len(A) if j is None else list(varying))
+            values.append([parameter.first] * len(A) if j is None else [*map(parameter.value, positions[j].tolist())])
         rows = [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
         for name, mask in self._masks(A).items():
             for i in np.flatnonzero(~mask):

@@ -168,26 +168,22 @@ def _unpacked(
     if first is None:
         return None
     coders = [_coder(name, first.schema.field(name).type, name in wanted.kept) for name in features]
-    writers = [
-        _LabelsWriter(first.schema.field(name), wanted.folder) for name in [wanted.id_column] if name is not None
-    ]
+    writer = None if wanted.id_column is None else _LabelsWriter(first.schema.field(wanted.id_column), wanted.folder)
 
     def blocks() -> Iterator[NDArray[np.float64]]:
         start = 0
         with bar(n_rows, "rows unpacked") as done:
             for table in itertools.chain([first], filled):
                 yield np.column_stack([coder(table[coder.name], start) for coder in coders])
-                for writer in writers:
+                if writer is not None:
                     writer.write(table, start)
                 start += len(table)
                 done(len(table))
 
     dtype = np.float32 if all(coder.is_narrow for coder in coders) else np.float64
-    with contextlib.ExitStack() as files:
-        for writer in writers:
-            files.enter_context(writer.file)
+    with contextlib.nullcontext() if writer is None else writer.file:
         array = unpacked_array(blocks(), dtype, len(coders), wanted.folder)
-        labels = [writer.finished() for writer in writers]
+        labels = None if writer is None else writer.finished()
     assert array is not None
     texts = [coder for coder in coders if isinstance(coder, _Choices) and coder.may_name_rows]
     for coder in texts:
@@ -201,7 +197,7 @@ def _unpacked(
         tuple(coder.kind for coder in coders),
         None,
         {j: tuple(coder.places) for j, coder in enumerate(coders) if isinstance(coder, _Choices)},
-        labels[0] if labels else None,
+        labels,
         source,
     )
 

@@ -263,8 +263,8 @@ def _add_first(commands: _Commands) -> None:
     text = "replace the search space of a log, or the rows of its pool, for later trials"
     more = (
         ". Parameters may be added and removed, and ranges and choices changed; of the options of SPACE.toml only beta "
+        "and n_startup_trials"
     )
-    more += "and n_startup_trials"
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
