@@ -76,8 +76,8 @@ BOTORCH = (
     Fault(
         "the second conditioning forgets the first",
         "adapters/botorch/prediction.py",
-        "if self.given is not None:\n            X = torch.cat(",
-        "if False:\n            X = torch.cat(",
+        "if self.given is not None:\n            X, R = joined(",
+        "if False:\n            X, R = joined(",
         CONDITIONING,
     ),
     Fault(

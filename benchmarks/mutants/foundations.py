@@ -13,6 +13,13 @@ STATES = ("_support/test_states.py",)
 
 SUPPORT = (
     Fault(
+        "0.0 and -0.0 are two points",
+        "_support/row_keys.py",
+        "X.detach().cpu().numpy() + 0.0",
+        "X.detach().cpu().numpy()",
+        ("posterior/test_observations.py",),
+    ),
+    Fault(
         "the newest of the kept results is dropped",
         "_support/latest.py",
         "self._kept.pop(next(iter(self._kept)))",

@@ -73,13 +73,6 @@ POSTERIOR = (
         LINALG,
     ),
     Fault(
-        "0.0 and -0.0 are two points",
-        "_support/row_keys.py",
-        "X.detach().cpu().numpy() + 0.0",
-        "X.detach().cpu().numpy()",
-        ("posterior/test_observations.py",),
-    ),
-    Fault(
         "a weight does not reach the sum of squares",
         "posterior/observations.py",
         "float(weight * y @ y)",
