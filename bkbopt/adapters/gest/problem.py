@@ -129,7 +129,7 @@ def _parameter(name: str, variable: Any) -> Parameter:
 
 def _listed(values: set[Any]) -> Parameter:
     """The parameter of a set of values: numbers, sorted, as `Ordinal`; other values as `Categorical`."""
-    if all(is_real(value) and math.isfinite(value) for value in values):
+    if all(is_real(value) and abs(value) < math.inf for value in values):
         return Ordinal(sorted(values))
     return Categorical(values)  # type: ignore[arg-type]  # `Categorical` sorts sets
 

@@ -100,7 +100,7 @@ def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
     found = parameter.locate(given)
     is_rounded = found is None or parameter.kind == "float"  # a listed number may be in single precision
     if is_rounded and is_real(given) and is_real(suggested):
-        return math.isclose(given, suggested, rel_tol=ROUNDING)
+        return math.isclose(as_float(given), as_float(suggested), rel_tol=ROUNDING)
     return found == parameter.locate(suggested)
 
 

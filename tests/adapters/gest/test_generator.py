@@ -275,6 +275,7 @@ def test_nothing_to_ingest_changes_nothing() -> None:
             "expected 'x' as suggested with '_id' 0, 0.\\d+, got 0.\\d+ in point 1; leave",
         ),
         ({"x": 0.123}, ArgumentError, "expected 'x' as suggested with '_id' 1"),
+        ({"x": 10**400}, ArgumentError, "expected 'x' as suggested .* got a whole number of 1329 bits"),
         ({"_id": None, "x": 1.5}, ArgumentError, "expected for 'x' a number in \\[0.0, 1.0\\], got 1.5 in point 1"),
         ({"f": "low"}, ArgumentTypeError, "expected a number for 'f', got 'low' in point 1"),
         ({"f": [0.5]}, ArgumentTypeError, "expected a number for 'f', got \\[0.5\\] in point 1"),

@@ -39,6 +39,7 @@ numbers = st.floats(-1e6, 1e6)
         (ContinuousVariable(domain=[0, 9], dtype=int), bo.Int(0, 9)),
         (ContinuousVariable(domain=[0, 9], dtype=np.uint8), bo.Int(0, 9)),
         ({8, 1, 2.5}, bo.Ordinal([1, 2.5, 8])),
+        ({10**400, 1}, bo.Ordinal([1, 10**400])),  # beyond doubles
         ({"b", "a"}, bo.Categorical(["a", "b"])),
         ({True, False}, bo.Categorical([False, True])),
         ({1, "auto"}, bo.Categorical([1, "auto"])),
