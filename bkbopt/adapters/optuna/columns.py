@@ -122,7 +122,7 @@ def held(params: Mapping[str, object], distributions: Mapping[str, BaseDistribut
     """Those parameters whose values the distributions have, in internal form by column key."""
     point = dict[str, float]()
     for name, value in params.items():
-        with suppress(KeyError, ValueError):  # another parameter, no number, or none of the choices
+        with suppress(KeyError, ValueError, OverflowError):  # another parameter, no double, or none of the choices
             distribution = distinct(distributions[name])
             internal = float(distribution.to_internal_repr(value))
             if distribution._contains(internal):

@@ -117,6 +117,8 @@ def test_a_front_of_a_context_has_its_values() -> None:
         ({"x": 2.0}, ArgumentError, "'x' a value of FloatDistribution.*2.0"),
         ({"x": "wide"}, ArgumentError, "'x' a value of FloatDistribution.*'wide'"),
         ({"x": None}, ArgumentError, "'x' a value of FloatDistribution.*None"),
+        ({"x": 10**400}, ArgumentError, "'x' a value of FloatDistribution.*10"),
+        ({"kind": 10**400}, ArgumentError, "'kind' a value of Categorical.*10"),
         ({"n": 2.5}, ArgumentError, "'n' a value of IntDistribution.*2.5"),
         ([("x", 0.5)], ArgumentTypeError, "expected a dict of parameters, got list"),
     ],
