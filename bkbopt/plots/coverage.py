@@ -117,6 +117,8 @@ def _binomial_quantile(q: np.ndarray, n: int, p: np.ndarray) -> np.ndarray:
 
 def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy: bool) -> np.ndarray:
     """Absolute standardised errors at test points, (n,)."""
+    if not isinstance(test, Iterable):
+        raise ArgumentTypeError(f"test: expected parameters of points, got {type(test).__name__}.")
     points = list(test)
     if not points:
         raise ArgumentError("test: expected at least one point, got none.")

@@ -1,6 +1,6 @@
 """Plot of the Pareto front of two objectives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,8 @@ def pareto(
     across, up = _pair(opt, objectives)
     if value_names is None:
         value_names = (f"value {across}", f"value {up}")
-    if isinstance(value_names, str) or len(value_names) != 2 or not all(isinstance(n, str) for n in value_names):
+    is_list = isinstance(value_names, Sequence | np.ndarray) and not isinstance(value_names, str)
+    if not is_list or len(value_names) != 2 or not all(isinstance(name, str) for name in value_names):
         raise ArgumentTypeError(
             f"value_names: expected two names, of objectives {across} and {up}, got {value_names!r}; pass these two."
         )
@@ -102,10 +103,11 @@ def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]
         raise ArgumentError(
             f"opt: expected an optimizer with two objectives{' or `objectives=` with two of them' * (k > 2)}, got {k}."
         )
-    pair = (0, 1) if objectives is None else tuple(objectives)
-    if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(range(k)):
+    given: Any = (0, 1) if objectives is None else objectives
+    pair = tuple(given) if isinstance(given, Iterable) else ()
+    if len(pair) != 2 or pair[0] == pair[1] or not all(number in range(k) for number in pair):
         raise ArgumentError(f"objectives: expected two different numbers from 0 to {k - 1}, got {objectives!r}.")
-    return pair[0], pair[1]
+    return int(pair[0]), int(pair[1])
 
 
 def _places(trials: Sequence[Trial], across: int, up: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.checks import check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
@@ -89,7 +89,7 @@ def posterior_slice(
     opt, width = as_optimizer(opt), check_number("width", width, 0.0, "a number of standard deviations >= 0")
     data, coordinates = told(opt), coordinates_of(opt)
     center = coordinates.center(at)
-    dimension = dimension_of(coordinates, "x", x, center, n)
+    dimension = dimension_of(coordinates, "x", x, center, check_count("n", n))
     ax = axes_of(ax)
     X = coordinates.encoded(projected(center, [dimension], [dimension.values]))
     mean, std = predicted(opt, X)
@@ -159,7 +159,7 @@ def posterior_contour(
         >>> plots.posterior_contour(opt, "x", "y", what="std", n=10).get_xlabel()
         'x'
     """
-    opt = as_optimizer(opt)
+    opt, n = as_optimizer(opt), check_count("n", n)
     if what not in ("mean", "std"):
         raise ArgumentError(f'what: expected "mean" or "std", got {what!r}.')
     data, coordinates = told(opt), coordinates_of(opt)

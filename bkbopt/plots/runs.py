@@ -325,7 +325,10 @@ def _draw(
 ) -> None:
     n = min(len(curve) for curve in curves)
     rows = np.stack([curve[:n] for curve in curves])
-    at = np.arange(1.0, n + 1.0) if t is None else np.asarray(t, dtype=float)
+    try:
+        at = np.arange(1.0, n + 1.0) if t is None else np.asarray(t, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"t: expected numbers, got {t!r:.80}.") from None
     if at.shape != (n,):
         raise ArgumentError(f"t: expected {n} numbers, one for each value, got shape {at.shape}.")
     middle, low, high = _summary(rows, band)

@@ -75,8 +75,14 @@ def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(l
     assert plots.ask_time(opt).has_data()
     with pytest.raises(errors.ArgumentError, match="expected an optimizer with two objectives, got 1"):
         plots.pareto(line)
-    with pytest.raises(errors.ArgumentTypeError, match="value_names: expected two names"):
-        plots.pareto(opt, value_names="ab")
+    for names in ("ab", 5, ("a", 5)):
+        with pytest.raises(errors.ArgumentTypeError, match="value_names: expected two names"):
+            plots.pareto(opt, value_names=names)  # type: ignore[arg-type]
+    bad: list[Any] = [5, "01", (0, 0), (0, 2), (0, [1]), (0, 1, 1), (0.5, 1)]
+    for pair in bad:
+        with pytest.raises(errors.ArgumentError, match="objectives: expected two different numbers from 0 to 1, got"):
+            plots.pareto(opt, objectives=pair)
+    assert plots.pareto(opt, objectives=(1.0, 0.0)).get_xlabel() == "value 1 (minimize)"  # type: ignore[arg-type]
     with pytest.raises(errors.NotReadyError):
         plots.pareto(bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0))
 

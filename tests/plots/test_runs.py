@@ -124,6 +124,7 @@ def test_the_label_of_regret_says_where_the_optimum_is_beaten(kind: Any) -> None
         (lambda: plots.convergence([1.0], direction="up"), errors.ArgumentError, "direction: .* got .'up'"),
         (lambda: plots.convergence([1.0], band="sd"), errors.ArgumentError, "band: expected"),  # type: ignore[arg-type]
         (lambda: plots.convergence([1.0, 2.0], t=[1]), errors.ArgumentError, "t: expected 2 numbers"),
+        (lambda: plots.convergence([1.0, 2.0], t="ab"), errors.ArgumentTypeError, "t: expected numbers, got 'ab'"),  # type: ignore[arg-type]
         (lambda: plots.convergence({"a": [1.0]}, recommended={"b": [1.0]}), errors.ArgumentError, "recommended: "),
         (lambda: plots.regret([1.0], float("nan")), errors.ArgumentError, "optimum: expected a finite number"),
         (lambda: plots.regret([1.0], 0.0, kind="best"), errors.ArgumentError, "kind: "),  # type: ignore[arg-type]
