@@ -39,7 +39,7 @@ def independent_value(
         chosen = internal_point(trial)
         alike = [row[key] for row in others if key in row and all(row.get(k) == v for k, v in chosen.items())]
         grid = np.array(parameter.internal_values)
-        counts = sum((np.isclose(grid, value, rtol=1e-9, atol=0.0).astype(int) for value in alike), np.zeros(n, int))
+        counts = np.isclose(grid, np.array(alike)[:, None], rtol=1e-9, atol=0.0).sum(0)
         if counts.any():
             open_values = grid[counts == counts.min()]
             return float(open_values[rng.integers(len(open_values))])
