@@ -138,6 +138,14 @@ class Readings(Predicting, Trust):
 
     @property
     @locked
+    def _valued(self) -> tuple[list[Trial], Tensor]:
+        """The trials with values in the order of completion, as the log has them, and their encoded points (n, d)."""
+        entries = self._core.log.valued()
+        X = self._core.update().history.encode(list(map(self._core.point, entries)))
+        return [entry.trial for entry in entries], X
+
+    @property
+    @locked
     def _first_fit(self) -> int:
         """The number of values from which on suggestions come from models."""
         return self._core.update().first_fit
@@ -265,9 +273,8 @@ class Readings(Predicting, Trust):
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
-        entries = self._core.log.valued()
-        values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._core.update().history.encode(list(map(self._core.point, entries)))
+        trials, X = self._valued
+        values = np.array([trial.values for trial in trials]).reshape(-1, len(self.directions))
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property

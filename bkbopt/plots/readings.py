@@ -9,8 +9,7 @@
 """
 
 import copy
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +42,6 @@ __all__ = [
     "predicted",
     "recommended_so_far",
     "told",
-    "valued",
     "values_of",
 ]
 
@@ -83,16 +81,12 @@ def told(opt: Optimizer) -> Told:
             f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see overview "
             "and pareto."
         )
-    X, y = opt.observed()
-    if not len(y):
+    (trials, X), bad = opt._valued, penalised(opt)
+    if not trials:
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
-    # The order is that of the values, since times of completion may be equal, or a clock may have been set back.
-    waiting: dict[float, deque[Trial]] = defaultdict(deque)
-    for trial in valued(opt.trials):
-        waiting[trial.values[0]].append(trial)
-    trials, bad = [waiting[value].popleft() for value in y.tolist()], penalised(opt)
     kept = [row for row, trial in enumerate(trials) if trial.id not in bad]
-    return Told(tuple(trials[row] for row in kept), X[kept], drawable(y[kept]))
+    own = tuple(trials[row] for row in kept)
+    return Told(own, X[kept], drawable([trial.values[0] for trial in own]))
 
 
 def penalised(opt: Optimizer) -> set[int]:
@@ -136,11 +130,6 @@ def evaluations_of(opts: Sequence[Optimizer]) -> str:
     return f"evaluations ({failed} left out)" if failed else "evaluations"
 
 
-def valued(trials: Iterable[Trial]) -> list[Trial]:
-    """Those with values, by their times of completion."""
-    return sorted((trial for trial in trials if trial.values), key=lambda trial: (str(trial.told_at), trial.id))
-
-
 def has_model(opt: Optimizer) -> bool:
     """Whether there is a single objective that `is_modelled`."""
     return len(opt.directions) == 1 and is_modelled(opt)
@@ -164,8 +153,8 @@ def n_values(opt: Optimizer) -> int:
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     """Values of one of the objectives as they came, (n,); NaN for penalties and infeasible trials."""
-    bad = penalised(opt)
-    return drawable([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in valued(opt.trials)])
+    (trials, _), bad = opt._valued, penalised(opt)
+    return drawable([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in trials])
 
 
 @dataclass(frozen=True)

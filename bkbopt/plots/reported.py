@@ -9,7 +9,7 @@ from functools import cached_property
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
-from bkbopt.plots.readings import has_model, valued
+from bkbopt.plots.readings import has_model
 from bkbopt.plots.sensitivity import Share, variance_shares
 
 __all__ = ["Run"]
@@ -31,8 +31,8 @@ class Run:
 
     @cached_property
     def valued(self) -> list[Trial]:
-        """Trials with values, in order of completion."""
-        return valued(self.trials)
+        """Trials with values."""
+        return [trial for trial in self.trials if trial.values]
 
     @cached_property
     def front(self) -> list[Trial]:

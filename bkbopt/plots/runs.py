@@ -281,7 +281,7 @@ def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, drawable([float(truth(trial.params)) for trial in data.trials]))
+    return _of_feasible(data, drawable([float(truth(dict(trial.params))) for trial in data.trials]))
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,20 @@ from bkbopt.plots import progress, readings
 from bkbopt.plots.readings import failures, told
 
 
+def test_trials_that_are_told_together_keep_their_points_and_their_order() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    first, second, third = opt.ask(3)
+    opt.tell([third, first], [1.0, 1.0])
+    opt.tell(second, 0.5)
+    data = told(opt)
+    assert [trial.id for trial in data.trials] == [third.id, first.id, second.id]
+    assert data.X[:, 0].tolist() == pytest.approx([trial.params["x"] for trial in data.trials])
+    several = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
+    first, second = several.ask(2)
+    several.tell([second, first], [[1.0, 4.0], [2.0, 3.0]])
+    assert readings.values_of(several, 0).tolist() == [1.0, 2.0]
+
+
 def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_recommends() -> None:
     def fresh() -> bo.Optimizer:
         surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.2), 0.3)
