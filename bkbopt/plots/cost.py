@@ -8,6 +8,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, log_ticks, whole_numbers
+from bkbopt.spaces.values import as_float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +119,7 @@ def _as_seconds(times: Any) -> np.ndarray:
     if isinstance(times, str) or not isinstance(times, Sequence | np.ndarray):
         raise ArgumentTypeError(f"times: expected an optimizer or a list of seconds, got {type(times).__name__}.")
     try:
-        seconds = np.asarray([float(v) for v in times])
+        seconds = np.asarray([as_float(v) for v in times])
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"times: expected numbers, got {times!r:.80}.") from None
     if not bool((np.isfinite(seconds) & (seconds > 0.0)).all()):

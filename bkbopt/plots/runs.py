@@ -21,6 +21,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, recommended_so_far, told
 from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
+from bkbopt.spaces.values import as_float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -229,7 +230,7 @@ def _runs(argument: str, given: Any) -> tuple[Optimizer | np.ndarray, ...]:
 
 def _as_curve(argument: str, given: Any) -> np.ndarray:
     try:
-        values = np.asarray([float(v) for v in given])
+        values = np.asarray([as_float(v) for v in given])
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"{argument}: expected numbers in every run, got {given!r:.80}.") from None
     if not len(values) or bool(np.isinf(values).any()):

@@ -121,6 +121,7 @@ def test_the_label_of_regret_says_where_the_optimum_is_beaten(kind: Any) -> None
         (lambda: plots.convergence({}), errors.ArgumentError, "empty dict"),
         (lambda: plots.convergence(["a", "b"]), errors.ArgumentTypeError, "expected numbers"),
         (lambda: plots.convergence([1.0, np.inf]), errors.ArgumentError, "expected finite values"),
+        (lambda: plots.convergence([1.0, 10**400]), errors.ArgumentError, "expected finite values"),
         (lambda: plots.convergence([1.0], direction="up"), errors.ArgumentError, "direction: .* got .'up'"),
         (lambda: plots.convergence([1.0], band="sd"), errors.ArgumentError, "band: expected"),  # type: ignore[arg-type]
         (lambda: plots.convergence([1.0, 2.0], t=[1]), errors.ArgumentError, "t: expected 2 numbers"),
@@ -130,6 +131,7 @@ def test_the_label_of_regret_says_where_the_optimum_is_beaten(kind: Any) -> None
         (lambda: plots.regret([1.0], 0.0, kind="best"), errors.ArgumentError, "kind: "),  # type: ignore[arg-type]
         (lambda: plots.regret([1.0], 0.0, truth=3), errors.ArgumentTypeError, "truth: "),  # type: ignore[arg-type]
         (lambda: plots.ask_time([1.0, -1.0]), errors.ArgumentError, "times: expected positive"),
+        (lambda: plots.ask_time([1.0, 10**400]), errors.ArgumentError, "times: expected positive"),
         (lambda: plots.ask_time("abc"), errors.ArgumentTypeError, "times: "),  # type: ignore[arg-type]
     ],
 )
