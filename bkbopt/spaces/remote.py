@@ -70,11 +70,10 @@ class RemotePart:
         self.source = source
         self._client, self._read, self._args = client, read, args
         self._actor: Any = None
-        facts = self.apply(_facts)
-        self.n_rows: int = facts[0]
-        if self.n_rows:
-            self.names, self.kinds, self.choices = facts[1:4]
-            self.labels = RemoteLabels(self) if facts[4] else None
+        self.n_rows, facts = self.apply(_facts)
+        if facts is not None:
+            self.names, self.kinds, self.choices, has_labels = facts
+            self.labels = RemoteLabels(self) if has_labels else None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -152,9 +151,12 @@ def _present(here: Beside) -> bool:
     return here is not None
 
 
-def _facts(here: Beside) -> tuple[Any, ...]:
+def _facts(here: Beside) -> tuple[int, tuple[Any, ...] | None]:
+    """The number of rows, and of these names, kinds and choices of the columns, and whether they have labels."""
     part = here.part
-    return (0,) if part is None else (len(part), part.names, part.kinds, dict(part.choices), part.labels is not None)
+    if part is None:
+        return 0, None
+    return len(part), (part.names, part.kinds, dict(part.choices), part.labels is not None)
 
 
 def _limits(here: Beside) -> tuple[Floats, Floats]:
