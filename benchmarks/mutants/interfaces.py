@@ -9,6 +9,8 @@ FRESH = ("adapters/optuna/test_fresh_samplers.py",)
 PARALLEL = ("adapters/optuna/test_parallel.py",)
 REPRODUCIBILITY = ("adapters/optuna/test_reproducibility.py",)
 
+IMPORTANCES = ("adapters/optuna/test_importance.py",)
+
 OPTUNA = (
     Fault(
         "values of an enqueued trial are unknown to the search of the others",
@@ -79,6 +81,20 @@ OPTUNA = (
         "grid[counts == counts.min()]",
         "grid[counts == counts.max()]",
         PARALLEL,
+    ),
+    Fault(
+        "importances leave out interactions",
+        "adapters/optuna/importance.py",
+        "found[name].total if",
+        "found[name].first if",
+        IMPORTANCES,
+    ),
+    Fault(
+        "the least important parameter comes first",
+        "adapters/optuna/importance.py",
+        "key=lambda share: -share[1]",
+        "key=lambda share: share[1]",
+        IMPORTANCES,
     ),
 )
 
@@ -205,7 +221,6 @@ SHELL = (
 )
 
 READ_STUDIES = ("adapters/optuna/test_optimizer_of.py",)
-IMPORTANCES = ("adapters/optuna/test_importance.py",)
 
 STUDIES = (
     Fault(
@@ -234,20 +249,6 @@ STUDIES = (
         "adapters/studies.py",
         "directions=[direction.name.lower() for direction in study.directions] if target is None else",
         "directions=[direction.name.lower() for direction in study.directions] if True else",
-        IMPORTANCES,
-    ),
-    Fault(
-        "importances leave out interactions",
-        "adapters/optuna/importance.py",
-        "found[name].total if",
-        "found[name].first if",
-        IMPORTANCES,
-    ),
-    Fault(
-        "the least important parameter comes first",
-        "adapters/optuna/importance.py",
-        "key=lambda share: -share[1]",
-        "key=lambda share: share[1]",
         IMPORTANCES,
     ),
 )
