@@ -15,7 +15,7 @@ from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Form, Number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
-from bkbopt.learners.expansion import Budgeted, ExpansionLearner, check_step
+from bkbopt.learners.expansion import Budgeted, ExpansionLearner, check_ridge, check_step
 from bkbopt.learners.losses import Array, loss_slope
 
 __all__ = ["BOGD", "KOGD"]
@@ -164,7 +164,8 @@ class KOGD(ExpansionLearner):
     window: int | None = None
 
     def _check(self, d: int) -> None:
-        self._step, self._ridge = check_step(self.step, self.ridge)
+        self._step = check_step(self.step)
+        self._ridge = check_ridge(self.ridge, self._step)
         self._window = 0 if self.window is None else check_size("window", self.window)
 
     def _start(self, d: int) -> None:
@@ -235,7 +236,8 @@ class BOGD(Budgeted):
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        self._step, self._ridge = check_step(self.step, self.ridge)
+        self._step = check_step(self.step)
+        self._ridge = check_ridge(self.ridge, self._step)
         self._gamma = check_number("gamma", self.gamma, 0.0, "a positive bound", strict=True)
         if self.removal not in ("uniform", "weighted"):
             raise ArgumentError(f'removal: expected "uniform" or "weighted", got {self.removal!r}.')

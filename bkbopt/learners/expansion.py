@@ -29,11 +29,13 @@ from bkbopt.learners.losses import Array
 __all__ = [
     "Budgeted",
     "ExpansionLearner",
-    "KernelSource",
     "MatrixLearner",
+    "block_of",
+    "check_ridge",
     "check_step",
     "new_support",
     "restored_support",
+    "rows_of",
     "support_state",
 ]
 
@@ -45,32 +47,17 @@ GAUSSIAN_ROWS = 4096
 FOREIGN_ROWS = 128
 
 
-@dataclass(frozen=True)
-class KernelSource:
-    """Makes a `Block` of rows for the kernel `gram`."""
+def block_of(gram: Gram, X: Array, y: Array, points: Array) -> Block:
+    """The rows `X (b, d)` with targets `y (b,)` for the loops; `points (d, n)` are those of the support."""
+    diagonal = gram.diag(X)
+    if isinstance(gram, GaussianGram):
+        return Block(X / gram.scale, y, np.empty((len(X), 0)), diagonal, gram.height)
+    return Block(X, y, gram(X, np.vstack([points.T, X])), diagonal, 1.0)
 
-    gram: Gram
 
-    @property
-    def gaussian(self) -> GaussianGram | None:
-        """The kernel if the loops compute it, else None."""
-        return self.gram if isinstance(self.gram, GaussianGram) else None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows of a block."""
-        return FOREIGN_ROWS if self.gaussian is None else GAUSSIAN_ROWS
-
-    def block(self, X: Array, y: Array, points: Array) -> Block:
-        """The rows `X (b, d)` for the loops; `points (d, n)` are those of the support."""
-        diagonal, gaussian = self.gram.diag(X), self.gaussian
-        if gaussian is not None:
-            return Block(X / gaussian.scale, y, np.empty((len(X), 0)), diagonal, gaussian.height)
-        return Block(X, y, self.gram(X, np.vstack([points.T, X])), diagonal, 1.0)
-
-    def original(self, points: Array) -> Array:
-        """Points `(d, n)` in the loops' form as rows `(n, d)` in units of the features."""
-        return np.ascontiguousarray(points.T if self.gaussian is None else points.T * self.gaussian.scale)
+def rows_of(gram: Gram, points: Array) -> Array:
+    """Points `(d, n)` in the loops' form as rows `(n, d)` in units of the features."""
+    return np.ascontiguousarray(points.T * gram.scale if isinstance(gram, GaussianGram) else points.T)
 
 
 def new_support(d: int, room: int) -> Support:
@@ -94,27 +81,31 @@ def restored_support(state: dict[str, Any], room: int) -> Support:
     for name, values in state.items():
         arrays[name][..., :n] = values
     support.size[0] = n
-    return renumbered(support)
-
-
-def renumbered(support: Support) -> Support:
-    """Number the terms as the first columns of the next block's kernel matrix."""
-    support.place[:] = np.arange(len(support.place))
+    number_places(support)
     return support
 
 
-def check_step(step: object, ridge: object = 0.0) -> tuple[float, float]:
-    """A learning rate and a ridge, checked to be positive and not to change the weights' signs.
+def number_places(support: Support) -> None:
+    """Number the terms as the first columns of the next block's kernel matrix."""
+    support.place[:] = np.arange(len(support.place))
+
+
+def check_step(step: object) -> float:
+    """A learning rate, checked to be positive and finite."""
+    return check_number("step", step, 0.0, "a positive learning rate", strict=True)
+
+
+def check_ridge(ridge: object, step: float) -> float:
+    """The ridge of gradient descent, checked not to change the weights' signs, which it multiplies by 1 - step ridge.
 
     Raises:
         ArgumentError: out of range.
         ArgumentTypeError: not a number.
     """
-    rate = check_number("step", step, 0.0, "a positive learning rate", strict=True)
     regulariser = check_number("ridge", ridge, 0.0, "a regulariser >= 0")
-    if rate * regulariser >= 1.0:
-        raise ArgumentError(f"ridge: expected step * ridge below 1, got {rate * regulariser:g}; lower one of them.")
-    return rate, regulariser
+    if step * regulariser >= 1.0:
+        raise ArgumentError(f"ridge: expected step * ridge below 1, got {step * regulariser:g}; lower one of them.")
+    return regulariser
 
 
 @dataclass(kw_only=True, eq=False)
@@ -137,7 +128,7 @@ class ExpansionLearner(OnlineLearner):
     def _start(self, d: int) -> None:
         most = self._max_terms()
         room = FIRST_ROOM if most is None else min(FIRST_ROOM, most)
-        self._source, self._support, self._t = KernelSource(self._gram), new_support(d, room), 0
+        self._support, self._t = new_support(d, room), 0
 
     def _max_terms(self) -> int | None:
         """The largest number of terms, including temporary ones; None for no limit."""
@@ -147,22 +138,30 @@ class ExpansionLearner(OnlineLearner):
     def _rounds(self, block: Block, p: Array) -> None:
         """Learn a block, whose first row is round `_t`; predictions go to `p (b,)`."""
 
+    @property
+    def _rows_at_once(self) -> int:
+        return GAUSSIAN_ROWS if isinstance(self._gram, GaussianGram) else FOREIGN_ROWS
+
+    def _as_block(self, X: Array, y: Array) -> Block:
+        """The rows for the loops."""
+        return block_of(self._gram, X, y, self._points())
+
     def _stream(self, X: Array, y: Array) -> Array:
-        return in_blocks(self._learn_block, self._source.rows, X, y)
+        return in_blocks(self._learn_block, self._rows_at_once, X, y)
 
     def _learn_block(self, X: Array, y: Array) -> Array:
         p = np.empty(len(X))
-        self._rounds(self._source.block(X, y, self._points()), p)
-        renumbered(self._support)
+        self._rounds(self._as_block(X, y), p)
+        number_places(self._support)
         self._t += len(X)
         return p
 
     def _raw(self, X: Array) -> Array:
-        return in_blocks(self._raw_block, self._source.rows, X)
+        return in_blocks(self._raw_block, self._rows_at_once, X)
 
     def _raw_block(self, X: Array) -> Array:
         p = np.empty(len(X))
-        expand(self._source.block(X, p, self._points()), self._support, p)
+        expand(self._as_block(X, p), self._support, p)
         return p
 
     def _run_loop(self, loop: Callable[..., int], block: Block, *args: Any) -> None:
@@ -171,10 +170,12 @@ class ExpansionLearner(OnlineLearner):
         It gets the block, the support, the round of the first row, the row to begin with, the room, the arrays of
         `_beside` and `args`.
         """
-        t = loop(block, self._support, self._t, 0, self._full_size(), *self._beside(), *args)
-        while t < len(block.X):
-            self._grow()
+        t = 0
+        while True:
             t = loop(block, self._support, self._t, t, self._full_size(), *self._beside(), *args)
+            if t == len(block.X):
+                return
+            self._grow()
 
     def _beside(self) -> tuple[Array, ...]:
         """What loops change beside the support."""
@@ -210,7 +211,7 @@ class ExpansionLearner(OnlineLearner):
 
     def _scaled_points(self) -> Array:
         """The points `(n, d)` in the learner's units."""
-        return self._source.original(self._points())
+        return rows_of(self._gram, self._points())
 
     @property
     def weights_(self) -> Array:

@@ -19,6 +19,7 @@ from bkbopt._support.states import Count, Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_features import landmark_descent, landmark_newton
 from bkbopt.learners._loops_kernel import Block
+from bkbopt.learners.expansion import rows_of
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, sketch_map
 from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array, Indices
@@ -121,7 +122,7 @@ class _Sketched(TwoStageLearner):
             self._since += stop - t
             t = stop
             if self._since == self._every:
-                self._refresh_and_refit(self._source.original(block.X[t - 1][:, None]))
+                self._refresh_and_refit(rows_of(self._gram, block.X[t - 1][:, None]))
 
     @abstractmethod
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:

@@ -58,7 +58,7 @@ class FOGD(OnlineLearner):
                 f"frequencies: expected at most {MOST_NUMBERS // d} for {d} features, got {self._D}; a matrix of "
                 f"{8e-9 * d * self._D:.3g} GB would be drawn."
             )
-        self._step, _ = check_step(self.step)
+        self._step = check_step(self.step)
         if not isinstance(self._gram.kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
 

@@ -52,7 +52,7 @@ class TwoStageLearner(ExpansionLearner):
 
     def _check(self, d: int) -> None:
         self._budget = check_size("budget", self.budget)
-        self._step, _ = check_step(self.step)
+        self._step = check_step(self.step)
         rank = check_number("rank", self.rank, 0.0, "a number of features, or a part of the budget", strict=True)
         # The product may be a rounding below a whole number.
         self._k = max(1, int(rank * self._budget + 1e-9)) if rank < 1.0 else check_size("rank", rank)
@@ -122,8 +122,7 @@ class TwoStageLearner(ExpansionLearner):
         if self.switched_at_ is None:
             return super()._raw_block(X)
         p = np.empty(len(X))
-        block = self._source.block(X, p, self._points())
-        landmark_predictions(block, self._support, self._M, self._w, self._bound(), p)
+        landmark_predictions(self._as_block(X, p), self._support, self._M, self._w, self._bound(), p)
         return p
 
     def _weights(self) -> Array:

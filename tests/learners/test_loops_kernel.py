@@ -6,8 +6,8 @@ import torch
 
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_kernel as loops
-from bkbopt.learners.expansion import KernelSource, new_support, restored_support, support_state
-from bkbopt.learners.gram import as_gram
+from bkbopt.learners.expansion import block_of, new_support, restored_support, rows_of, support_state
+from bkbopt.learners.gram import GaussianGram, as_gram
 from bkbopt.learners.losses import Array
 
 
@@ -29,27 +29,25 @@ def test_rows_are_the_gaussian_whatever_their_length(n: int) -> None:
 
 
 @pytest.mark.parametrize("kernel", [None, rbf(3, [0.5, 1.0, 2.0], outputscale=0.3), matern52(3, 0.7)])
-def test_sources_agree_with_their_kernel(kernel: object) -> None:
+def test_blocks_agree_with_their_kernel(kernel: object) -> None:
     gram = as_gram(kernel, 0.7, 3)
-    source = KernelSource(gram)
     A, B = points(6), points(9, seed=1)
     # The kernels' own distances come from products, with rounding of 1e-16 |x|^2 / l^2.
     on_tensors = gram.kernel(torch.from_numpy(A), torch.from_numpy(B)).numpy()
     np.testing.assert_allclose(gram(A, B), on_tensors, rtol=0, atol=1e-13)
     np.testing.assert_allclose(gram.diag(A), gram.kernel.diag(torch.from_numpy(A)).numpy(), rtol=1e-15)
-    block = source.block(A, np.zeros(6), np.empty((3, 0)))
-    np.testing.assert_allclose(source.original(block.X.T), A, rtol=1e-15)
+    block = block_of(gram, A, np.zeros(6), np.empty((3, 0)))
+    np.testing.assert_allclose(rows_of(gram, block.X.T), A, rtol=1e-15)
     np.testing.assert_array_equal(block.diagonal, gram.diag(A))
     # Either the loops have what they need for the kernel, or its values.
-    assert block.K.shape == ((6, 0) if source.gaussian is not None else (6, 6))
+    assert block.K.shape == ((6, 0) if isinstance(gram, GaussianGram) else (6, 6))
 
 
 @pytest.mark.parametrize("kernel", [None, matern52(3, 0.7)])
 def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
     gram = as_gram(kernel, 0.7, 3)
-    source = KernelSource(gram)
     support = new_support(3, 10)
-    first = source.block(points(5), np.zeros(5), np.empty((3, 0)))
+    first = block_of(gram, points(5), np.zeros(5), np.empty((3, 0)))
     for t in range(5):
         assert loops.append(first, t, support, float(t), 100) == t
     loops.remove(support, 1)  # the last term moves there
@@ -58,7 +56,7 @@ def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
     np.testing.assert_array_equal(support.weights[:4], kept)
     support = restored_support(support_state(support), 10)
     X = points(3, seed=2)
-    second = source.block(X, np.zeros(3), support.points[:, :4])
+    second = block_of(gram, X, np.zeros(3), support.points[:, :4])
     loops.put(second, 0, support, 2, 7.0, 200)
     now = np.vstack([points(5)[[0, 4]], X[:1], points(5)[3:4]])
     k = np.empty(10)
