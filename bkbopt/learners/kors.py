@@ -60,7 +60,7 @@ def offer(kors: Sampler, k: Array, prior: float, uniform: float, v: Array) -> tu
     if m >= kors.limit:
         return 0.0, False
     c = residual(kors.L, m, k, prior, v)
-    p = min(1.0, kors.beta * (1.0 + kors.eps) * c / (c + kors.alpha))
+    p = min(1.0, kors.beta * (1.0 + kors.eps) * c / (c + kors.alpha))  # the score is Eq. 4, in closed form
     if uniform >= p:
         return p, False
     border(kors.L, m, v, c, kors.alpha * p**kors.power)
@@ -91,33 +91,21 @@ def border(L: Array, m: int, v: Array, left: float, ridge: float) -> None:
 
 
 @compiled
-def offer_block(
-    kors: Sampler,
-    K: Array,
-    diagonal: Array,
-    uniforms: Array,
-    start: int,
-    place: Indices,
-    accepted: Bools,
-) -> int:
-    """Offer rows of a block from `start` on, until the arrays are full; return the next row to offer.
+def offer_block(kors: Sampler, K: Array, diagonal: Array, uniforms: Array, accepted: Bools) -> None:
+    """Offer the rows of a block, one after the other; the arguments are those of `KORS.select`.
 
-    `place[j]` is the column of `K` for the j-th point of the dictionary; the block's own rows are the last columns.
+    The arrays must have room for all of them.
     """
-    b = K.shape[0]
-    k, v = np.empty(kors.L.shape[0]), np.empty(kors.L.shape[0])
-    for t in range(start, b):
+    b, m = K.shape[0], kors.size[0]
+    place = np.arange(m + b)  # the columns of K of the dictionary's points
+    k, v = np.empty(m + b), np.empty(m + b)
+    for t in range(b):
         m = kors.size[0]
-        if m >= kors.limit:
-            break
-        if m == kors.L.shape[0]:
-            return t
         for j in range(m):
             k[j] = K[t, place[j]]
         accepted[t] = offer(kors, k, diagonal[t], uniforms[t], v)[1]
         if accepted[t]:
             place[m] = K.shape[1] - b + t
-    return b
 
 
 @dataclass
@@ -184,11 +172,7 @@ class KORS:
             uniforms: one uniform number a row, `(b,)`; a row with a score of at least one is always accepted.
         """
         accepted = np.zeros(len(K), dtype=np.bool_)
-        place, t = np.arange(self.m, dtype=np.int64), 0
-        while t < len(K):
-            sampler = self.sampler()
-            place = np.concatenate([place, np.zeros(len(self.p) - len(place), dtype=np.int64)])
-            t = offer_block(sampler, K, diagonal, uniforms, t, place, accepted)
+        offer_block(self.sampler(len(K)), K, diagonal, uniforms, accepted)
         return accepted
 
     def _reserve(self, capacity: int) -> None:
