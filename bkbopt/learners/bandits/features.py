@@ -20,7 +20,7 @@ from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
-from bkbopt.learners.features.saving import KINDS
+from bkbopt.learners.features.saving import FORMS
 from bkbopt.learners.losses import Array
 from bkbopt.posterior.gaussian_state import GaussianState
 
@@ -136,7 +136,7 @@ class FeatureBandit(RidgeBandit):
             )
 
     def _runs_user_code(self) -> bool:
-        return type(self.features).__name__ not in KINDS
+        return type(self.features) not in FORMS
 
     def _size(self, d: int) -> int:
         known = getattr(self.features, "size", None)

@@ -13,12 +13,12 @@ from bkbopt.posterior.features.fourier import RandomFourier
 
 __all__ = ["map_from_state", "map_to_state"]
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (QuadratureFourier, RandomFourier, Taylor)}
 _WEIGHTS = {name: Floats((size,), 0.0, tensor=True) for name, size in (("q_cosines", "a"), ("q_sines", "b"))}
 _FREQUENCIES = {name: Floats((size, "d"), tensor=True) for name, size in (("cosines", "a"), ("sines", "b"))}
 _POSITIVE = np.finfo(float).tiny
-_FORMS = {
-    "QuadratureFourier": Form(
+#: The maps that are saved.
+FORMS: dict[type[Any], Form] = {
+    QuadratureFourier: Form(
         {
             **_FREQUENCIES,
             **_WEIGHTS,
@@ -28,19 +28,19 @@ _FORMS = {
         },
         least={"a": 1, "d": 1},
     ),
-    "RandomFourier": Form(
+    RandomFourier: Form(
         {"omega": Floats(("D", "d"), tensor=True), "outputscale": Number(_POSITIVE)}, least={"D": 1, "d": 1}
     ),
-    "Taylor": Form({"dim": Count(1), "degree": Count(), "lengthscale": Kept(), "max_size": Count()}),
+    Taylor: Form({"dim": Count(1), "degree": Count(), "lengthscale": Kept(), "max_size": Count()}),
 }
 
 
 def map_to_state(features: object) -> dict[str, object]:
-    """A map for a state file; of a map that is not in `KINDS` only its presence is saved."""
-    form = type(features).__name__
-    if form not in KINDS or not isinstance(features, KINDS[form]):
+    """A map for a state file; of a map that is not in `FORMS` only its presence is saved."""
+    kind = type(features)
+    if kind not in FORMS:
         return {"form": None}
-    return {"form": form, "parts": {f.name: getattr(features, f.name) for f in dataclasses.fields(features)}}
+    return {"form": kind.__name__, "parts": {f.name: getattr(features, f.name) for f in dataclasses.fields(kind)}}
 
 
 def map_from_state(state: object, given: object) -> Any:
@@ -52,10 +52,11 @@ def map_from_state(state: object, given: object) -> Any:
     """
     if state != {"form": None}:
         whole = checked(state, Form({"form": Kept(), "parts": Kept()}), where="the feature map")
-        form = whole["form"]
-        if not isinstance(form, str) or form not in KINDS:
-            raise refused("the feature map", f"one of {', '.join(KINDS)}", repr(form)[:40])
-        return KINDS[form](**checked(whole["parts"], _FORMS[form], where="the feature map"))
+        kinds, form = {kind.__name__: kind for kind in FORMS}, whole["form"]
+        if not isinstance(form, str) or form not in kinds:
+            raise refused("the feature map", f"one of {', '.join(kinds)}", repr(form)[:40])
+        kind = kinds[form]
+        return kind(**checked(whole["parts"], FORMS[kind], where="the feature map"))
     if given is None:
         raise ArgumentError(
             "features: this state was saved with a feature map of yours; pass features= with the same map to load."

@@ -100,3 +100,17 @@ def test_maps_that_do_not_fit_are_refused_and_change_nothing() -> None:
 def test_parameters_out_of_range_are_refused(make: object, message: str) -> None:
     with pytest.raises(ArgumentError, match=f"^{message}"):
         make()  # type: ignore[operator]
+
+
+def test_maps_of_the_user_may_have_names_of_ours_and_raise_their_own_errors() -> None:
+    class Taylor:
+        def __call__(self, X: torch.Tensor) -> torch.Tensor:
+            if bool((X > 1.0).any()):
+                raise ZeroDivisionError("the user's")
+            return X
+
+    bandit = FeatureBandit(Taylor())
+    assert bandit.select([[0.0], [0.5]]) == 1
+    with pytest.raises(ZeroDivisionError, match="the user's"):
+        bandit.select([[0.0], [2.0]])
+    assert bandit.state_dict()["params"]["features"] == {"map": {"form": None}}  # type: ignore[index]
