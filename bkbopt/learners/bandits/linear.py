@@ -23,7 +23,7 @@ import numpy as np
 from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.states import Count, Form, Kept, Maybe, checked, generator_state
-from bkbopt.errors import ArgumentError, NotReadyError, reading_state
+from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.losses import Array
 from bkbopt.learners.rows import as_row, as_rows, within_floats
 from bkbopt.learners.saving import check_dimension, class_of, params_from_state, params_to_state
@@ -172,10 +172,6 @@ class LinearBandit(ABC):
     def _runs_user_code(self) -> bool:
         """Whether user code is run."""
         return False
-
-    def _need_arms(self) -> None:
-        if self._d is None:
-            raise NotReadyError(f"{type(self).__name__}: expected arms first; call select, bounds or learn_one.")
 
     @abstractmethod
     def _start(self, d: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
 from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.losses import Array
@@ -157,7 +157,8 @@ class SOFUL(LinearBandit):
     @property
     def theta_(self) -> Array:
         """V^-1 b with V^-1 = (I - U^T diag(s / (s + lam)) U) / lam; `NotReadyError` before the first arm."""
-        self._need_arms()
+        if self._d is None:
+            raise NotReadyError(f"{type(self).__name__}: expected arms first; call select, bounds or learn_one.")
         s, U = self._spectrum()
         return (self._b - U.T @ (s / (s + self.lam) * (U @ self._b))) / self.lam
 

@@ -14,7 +14,9 @@ k(x, x) - |z(x)|^2 is the tail of the exponential series of |x|^2 / l^2, times e
 Jezequel et al. 2019, section 3.1; Cotter, Keshet and Srebro 2011.
 """
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,29 +103,28 @@ class Taylor:
         if X.shape[1] != self.dim:
             raise ArgumentError(f"X: expected {self.dim} columns, as many as the features have, got {X.shape[1]}.")
         U = X / self.lengthscale
-        columns = [torch.exp(-0.5 * (U * U).sum(1, keepdim=True))]
-        # A monomial of the next degree is a coordinate times one of this degree whose first coordinate is not earlier;
-        # these are the last columns of this degree.
-        starts = [0] * self.dim
-        for _ in range(self.degree):
-            last = columns[-1]
-            columns.append(torch.cat([U[:, i : i + 1] * last[:, starts[i] :] for i in range(self.dim)], 1))
-            lengths = [last.shape[1] - s for s in starts]
-            starts = [sum(lengths[:i]) for i in range(self.dim)]
-        return torch.cat(columns, 1).mul_(self._scales.to(X))
+        front = torch.exp(-0.5 * (U * U).sum(1, keepdim=True))
+        return self._monomials(front, lambda part, i: U[:, i : i + 1] * part).mul_(self._scales.to(X))
 
     @cached_property
     def _scales(self) -> Tensor:
         """1 / sqrt(k_1! ... k_d!) of every feature `(r,)`, in the order of `__call__`."""
-        index = torch.zeros(1, self.dim, dtype=torch.int64)
-        levels, starts = [index], [0] * self.dim
+        unit = torch.eye(self.dim, dtype=torch.int64)
+        K = self._monomials(torch.zeros_like(unit[:, :1]), lambda part, i: part + unit[:, i : i + 1])
+        return torch.exp(-0.5 * torch.lgamma(K.T.contiguous().double() + 1.0).sum(1))
+
+    def _monomials(self, first: Tensor, times: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """All monomials up to degree M, one a column, by degree; `first (n, 1)` is that of degree 0.
+
+        `times` multiplies some columns by a coordinate. A monomial of the next degree is a coordinate times one of this
+        degree whose first coordinate is not earlier; these are the last columns of this degree.
+        """
+        degrees, starts = [first], [0] * self.dim
         for _ in range(self.degree):
-            last = levels[-1]
-            unit = torch.eye(self.dim, dtype=torch.int64)
-            levels.append(torch.cat([last[starts[i] :] + unit[i] for i in range(self.dim)]))
-            lengths = [len(last) - s for s in starts]
-            starts = [sum(lengths[:i]) for i in range(self.dim)]
-        return torch.exp(-0.5 * torch.lgamma(torch.cat(levels).double() + 1.0).sum(1))
+            parts = [times(degrees[-1][:, start:], i) for i, start in enumerate(starts)]
+            degrees.append(torch.cat(parts, 1))
+            starts = [0, *itertools.accumulate(part.shape[1] for part in parts[:-1])]
+        return torch.cat(degrees, 1)
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
