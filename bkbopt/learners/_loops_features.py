@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from bkbopt._support.compiled import compiled, fast, fused
-from bkbopt.learners._loops_kernel import Block, Support, axpy, inner, kernel_row
+from bkbopt.learners._loops_kernel import Block, Support, axpy, inner, kernel_row, product
 from bkbopt.learners.losses import Array, growth, loss_slope
 
 __all__ = [
@@ -92,8 +92,7 @@ def fourier_descent(
 def feature_map(block: Block, t: int, landmarks: Support, M: Array, k: Array, z: Array) -> None:
     """z = M k(landmarks, x_t)."""
     kernel_row(block, t, landmarks, k)
-    for i in range(M.shape[0]):
-        z[i] = inner(M[i], k, M.shape[1])
+    product(M, k, z)
 
 
 @compiled
@@ -154,8 +153,7 @@ def landmark_newton(
     k, z, v = np.empty(landmarks.weights.shape[0]), np.empty(r), np.empty(r)
     for t in range(start, stop):
         feature_map(block, t, landmarks, M, k, z)
-        for i in range(r):
-            v[i] = inner(inverse[i], z, r)
+        product(inverse, z, v)
         q, raw = inner(z, v, r), inner(z, w, r)
         p[t] = min(max(raw, -clip), clip)
         g = loss_slope(loss, block.y[t], p[t])

@@ -29,6 +29,7 @@ __all__ = [
     "gaussian_row",
     "inner",
     "kernel_row",
+    "product",
     "put",
     "remove",
     "scale",
@@ -98,6 +99,13 @@ def inner(a: Array, b: Array, n: int) -> float:
     for j in range(n):
         total += a[j] * b[j]
     return total
+
+
+@fast
+def product(M: Array, x: Array, out: Array) -> None:
+    """out <- M x, of the first places of x where it has more than M has columns."""
+    for i in range(M.shape[0]):
+        out[i] = inner(M[i], x, M.shape[1])
 
 
 @fast

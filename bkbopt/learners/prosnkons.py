@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bkbopt._support.checks import check_flag, check_number, check_size
-from bkbopt._support.compiled import compiled, fast
+from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form, Size
-from bkbopt.learners._loops_kernel import axpy, inner
+from bkbopt.learners._loops_kernel import axpy, inner, product
 from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, offer
@@ -88,16 +88,6 @@ def rounds(
         if restart and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
             return t + 1, True
     return block.K.shape[0], False
-
-
-@fast
-def product(M: Array, x: Array, out: Array) -> None:
-    """out <- M x."""
-    for i in range(M.shape[0]):
-        total = 0.0
-        for j in range(M.shape[1]):
-            total += M[i, j] * x[j]
-        out[i] = total
 
 
 # -- the learner -------------------------------------------------------------------------------------------------------
