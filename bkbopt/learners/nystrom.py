@@ -8,6 +8,7 @@
 """
 
 import copy
+import itertools
 from typing import Any
 
 import numpy as np
@@ -66,41 +67,50 @@ class GrowingNystrom:
         """Features of all rows learnt, a view."""
         return self._Z[: self.X.n, : self.W.shape[1]]
 
-    def offer(self, X: Array, uniforms: Array) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Offer a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows were accepted."""
-        K = self.gram(X, np.concatenate([self.S.rows, X]))
-        self._places = list(range(self.S.n))
-        accepted = self.kors.select(K, self.gram.diag(X), uniforms)
-        self._first = self.S.n
-        return K, accepted
-
     def would_accept(self, X: Array, uniforms: Array) -> bool:
-        """Whether `offer` would accept the one row `X (1, d)`; nothing is changed."""
-        K = self.gram(X, np.concatenate([self.S.rows, X]))
-        return bool(copy.deepcopy(self.kors).select(K, self.gram.diag(X), uniforms)[0])
+        """Whether the one row `X (1, d)` would become an inducing point; nothing is changed."""
+        return bool(copy.deepcopy(self.kors).select(self._values(X), self.gram.diag(X), uniforms)[0])
+
+    def _values(self, X: Array) -> Array:
+        """Kernel values `(b, m + b)` of a block of rows with the inducing points and with itself."""
+        return self.gram(X, np.concatenate([self.S.rows, X]))
 
     def features(self, X: Array) -> Array:
         """Z `(n, r)` of the rows `X (n, d)`."""
         return self.gram(X, self.S.rows) @ self.W
 
-    def learn(self, X: Array, K: Array, y: Array) -> Array:
-        """Store the rows: their features `(n, r)`. `K` are their rows of the first result of `offer`."""
-        Z = K[:, self._places] @ self.W
+    def learn(self, X: Array, y: Array, uniforms: Array, ridge: Ridge, *, forward: bool) -> Array:
+        """Predict and learn a block of rows by `ridge`: the predictions `(n,)`, see `Ridge.learn`.
+
+        A row that KORS accepts becomes an inducing point before it is predicted (Algorithm 2), and begins a new run of
+        rows with the same features.
+        """
+        m, K, out = self.S.n, self._values(X), np.empty(len(X))
+        accepted = np.flatnonzero(self.kors.select(K, self.gram.diag(X), uniforms)).tolist()
+        columns = list(range(m))  # of K, for the inducing points
+        for start, stop in itertools.pairwise(sorted({0, *accepted, len(X)})):
+            if start in accepted:
+                self._grow(X[start], K[start, columns], float(K[start, m + start]), ridge)
+                columns.append(m + start)
+            rows = slice(start, stop)
+            Z = K[rows, columns] @ self.W
+            self._store(X[rows], y[rows], Z)
+            out[rows] = ridge.learn(Z, y[rows], forward=forward)
+        return out
+
+    def _store(self, X: Array, y: Array, Z: Array) -> None:
         n, r = self.X.n + len(X), Z.shape[1]
         self._reserve(n, r)
         self._Z[self.X.n : n, :r] = Z
         self.X.append(X)
         self.y.append(y)
-        return Z
 
-    def grow(self, x: Array, k: Array, t: int, ridge: Ridge) -> None:
-        """Make row `t` of the block, `x (d,)` with kernel values `k (m + b,)`, an inducing point."""
-        prior = k[self._first + t]
-        z = k[self._places] @ self.W
-        self._places.append(self._first + t)
+    def _grow(self, x: Array, k: Array, prior: float, ridge: Ridge) -> None:
+        """Make `x (d,)` with kernel values `k (m,)` and k(x, x) = `prior` an inducing point."""
+        z = k @ self.W
         self.S.append(x[None])
         r = self.W.shape[1]
-        self.W, root = grown_root(self.W, z, float(prior))
+        self.W, root = grown_root(self.W, z, prior)
         if root > 0.0:
             column = (self.gram(x[None], self.X.rows)[0] - self._Z[: self.X.n, :r] @ z) / root
             self._reserve(self.X.n, r + 1)

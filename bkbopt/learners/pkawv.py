@@ -13,7 +13,7 @@ which are stored.
 """
 
 import copy
-import itertools
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -135,8 +135,10 @@ class PKAWV(OnlineLearner):
 
     def _stream(self, X: Array, y: Array) -> Array:
         with one_thread(len(X), self._ridge.r):
-            if self._growing is not None:
-                out = in_blocks(self._growing_block, _BLOCK, X, y)
+            if (growing := self._growing) is not None:
+                uniforms = self._rng.random(len(X))
+                learn = functools.partial(growing.learn, ridge=self._ridge, forward=self._forward)
+                out = in_blocks(learn, _BLOCK, X, y, uniforms)
             else:  # with as many rows as features, the rows and a new factor cost about the same
                 out = in_blocks(self._block, min(max(self._ridge.r, 128), 512), X, y)
         self._square += float(np.sum((out - y) ** 2))
@@ -145,21 +147,6 @@ class PKAWV(OnlineLearner):
 
     def _block(self, X: Array, y: Array) -> Array:
         return self._ridge.learn(self._features(X), y, forward=self._forward)
-
-    def _growing_block(self, X: Array, y: Array) -> Array:
-        """An accepted row enters the inducing points before it is predicted (Algorithm 2), and begins a new run."""
-        growing = self._growing
-        assert growing is not None
-        out = np.empty(len(X))
-        K, accepted = growing.offer(X, self._rng.random(len(X)))
-        starts = [0, *np.flatnonzero(accepted).tolist(), len(X)]
-        for k, (a, e) in enumerate(itertools.pairwise(starts)):
-            if k > 0:
-                growing.grow(X[a], K[a], a, self._ridge)
-            if e > a:
-                Z = growing.learn(X[a:e], K[a:e], y[a:e])
-                out[a:e] = self._ridge.learn(Z, y[a:e], forward=self._forward)
-        return out
 
     def hypothesis(self) -> Hypothesis:
         """The function of ridge regression, which forward predictions shrink; with inducing points only."""
