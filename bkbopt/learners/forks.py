@@ -83,17 +83,13 @@ class _Sketched(TwoStageLearner):
         K = self._gram(points, points)
         self._sketches = Sketches.draw(K, self._s_p, self._max_features(), self._blocks, self._rng)
         self._sketched = points
-        self._decompose()
+        self._factors = Eigenpairs.of(self._sketches.Phi_pp, self._k)
+        self._set_map()
         # By default the hypothesis is carried over: the best fit by the new features.
         self._fit_weights(K[:, self._sketches.sampled], K @ a)
         return self._sketches.sampled
 
-    def _decompose(self) -> None:
-        """Factors of Phi_pp from scratch, and the map."""
-        self._factors = Eigenpairs.of(self._sketches.Phi_pp, self._k)
-        self._map()
-
-    def _map(self) -> None:
+    def _set_map(self) -> None:
         self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, self._factors.root).T)
 
     def _fit_weights(self, K: Array, f: Array) -> None:
@@ -107,10 +103,10 @@ class _Sketched(TwoStageLearner):
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
         if self._decomposition == "exact":
-            self._decompose()
+            self._factors = Eigenpairs.of(self._sketches.Phi_pp, self._k)
         else:
             self._factors = self._factors.update(s, v, kappa)
-            self._map()
+        self._set_map()
 
     def _second_stage(self, block: Block, start: int, p: Array) -> None:
         t = start
@@ -244,13 +240,13 @@ class FORKS(_Sketched):
     def _check(self, d: int) -> None:
         super()._check(d)
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
-        if isinstance(self.curvature, str) and self.curvature != "exact":
+        self._curvature = self._clip = None
+        if not isinstance(self.curvature, str):
+            self._curvature = check_number("curvature", self.curvature, 0.0, "a weight >= 0")
+        elif self.curvature != "exact":
             raise ArgumentError(f'curvature: expected a weight >= 0, or "exact", got {self.curvature!r}.')
-        exact = isinstance(self.curvature, str)
-        self._curvature = None if exact else check_number("curvature", self.curvature, 0.0, "a weight >= 0")
-        self._clip = (
-            None if self.clip is None else check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
-        )
+        if self.clip is not None:
+            self._clip = check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
 
     def _bound(self) -> float:
         if self._clip is not None:
@@ -259,7 +255,7 @@ class FORKS(_Sketched):
             return 1.0
         return np.inf if self._units is None or not self._units.targets else 3.0
 
-    def _weight(self) -> float:
+    def _slope_weight(self) -> float:
         """The weight of squared slopes in A; infinite for the loss's second derivative."""
         if self._curvature is not None:
             return self._curvature
@@ -271,9 +267,8 @@ class FORKS(_Sketched):
         return chosen
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        loss, weight, M = self._loss.code, self._weight(), self._M
-        bound, inverse = self._bound(), self._inverse
-        landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)
+        rule = self._loss.code, self._slope_weight(), self._bound()
+        landmark_newton(block, self._support, self._M, self._w, self._inverse, *rule, start, stop, p)
 
     def _refresh_and_refit(self, x: Array) -> None:
         self._refresh(x)

@@ -11,10 +11,11 @@
 
 Round t, with v = L^-1 k_J(x_t) and r = k(x_t, x_t) - |v|^2 = alpha phi_t^T A^-1 phi_t:
 
-    ybar = (k(x_t, all).c - v.y_w) / alpha             the iterate's value at x_t
+    ybar = (k(x_t, all).c - v.y_w) / alpha             the iterate's value at x_t (Lemma 1)
     yhat = ybar clipped to [-C, C]                     the prediction
     g    = l'(yhat)                                    slope of the loss
-    c_t  = eta g^2 yhat - g - (ybar - yhat) alpha / r  the last term is the projection on the allowed predictions
+    c_t  = eta g^2 yhat - g - (ybar - yhat) alpha / r  (Lemmas 2 and 4); the last term projects on the allowed
+                                                       predictions
     A   += eta g^2 phi_t phi_t^T                       where the row enters A, else eta = 0 in c_t
 
 (The paper's Lemma 2 has -1/eta inside the bracket, and its Lemma 4 lacks the coin on the term with yhat; both are
@@ -110,7 +111,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
             inner += new.c[s] * block.P[t, s]
         for j in range(m):
             inner += v[j] * new.y_w[j]
-        ybar = (f - inner) / alpha
+        ybar = (f - inner) / alpha  # Lemma 1
         yhat = min(max(ybar, -rule.C), rule.C)
         new.yhat[t] = yhat
         g = loss_slope(rule.loss, block.y[t], yhat)
@@ -118,7 +119,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
         enters = coins.gamma >= 1.0 or coin(coins, t, math.copysign(math.sqrt(weight), g), k, v_kors)
         # Below that, alpha / weight would dominate the factor, and the row changes nothing.
         enters = enters and weight > 1e-14
-        c = (weight * yhat if enters else 0.0) - g
+        c = (weight * yhat if enters else 0.0) - g  # Lemmas 2 and 4
         if r > 0.0 and ybar != yhat:
             c -= (ybar - yhat) * alpha / r
         new.c[t] = c
