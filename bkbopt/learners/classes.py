@@ -51,17 +51,18 @@ class Classes:
         Raises:
             ArgumentError: they cannot be compared, or are too many.
         """
-        old = self.labels if len(self.labels) else None
-        known = old if announced is None else merged_classes(old, as_announced(announced), "classes")
-        two = self if old is not None or known is None or len(known) != 2 else Classes(known, np.arange(2))
-        if two._pair is not None and known is not None and len(known) == 2:
+        is_first, known = not len(self.labels), self.labels
+        if announced is not None:
+            known = merged_classes(known, as_announced(announced), "classes")
+        two = Classes(known, np.arange(2)) if is_first and len(known) == 2 else self
+        if two._pair is not None and len(known) == 2:
             second = np.asarray(labels == two._pair[1])
             if np.logical_or(second, labels == two._pair[0]).all():
                 return two, second
-        if known is None or not _are_known(labels, known):
+        if not _are_known(labels, known):
             known = merged_classes(known, labels)
         order = np.searchsorted(known, self.labels[self.order]) if len(self.order) else self.order
-        if old is None and announced is not None and len(known) == 2:
+        if is_first and announced is not None and len(known) == 2:
             order = np.arange(2)
         place = np.searchsorted(known, labels)
         if len(order) < len(known):

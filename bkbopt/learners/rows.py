@@ -211,13 +211,13 @@ def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return A
 
 
-def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
-    """The sorted classes: the `known` ones and those of new `labels`; `name` is the argument that gave the labels.
+def merged_classes(known: npt.NDArray[Any], labels: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
+    """The sorted classes: the `known` ones, if any, and those of new `labels`, which came as the argument `name`.
 
     Raises:
         ArgumentError: labels that have no order, as strings among numbers, or more classes than `MOST_CLASSES`.
     """
-    parts = [part for part in (known, labels) if part is not None]
+    parts = [part for part in (known, labels) if len(part)]
     text = [part.dtype.kind == "U" for part in parts if part.dtype.kind != "O"]
     try:
         merged = np.unique(np.concatenate(parts)) if all(text) or not any(text) else None

@@ -135,7 +135,7 @@ def classes_from_state(classes: object, order: object, classifies: bool) -> Clas
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not 0 < len(array) <= MOST_CLASSES:
         raise refused("the classes", "labels", repr(classes)[:80])
     labels = as_labels(array, len(array))
-    if merged_classes(None, labels).tolist() != labels.tolist():
+    if merged_classes(labels[:0], labels).tolist() != labels.tolist():
         raise refused("the classes", "different labels in order", repr(classes)[:80])
     known = range(len(labels))
     if not isinstance(order, list) or not order or not all(type(k) is int and k in known for k in order):
