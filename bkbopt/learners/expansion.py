@@ -44,7 +44,7 @@ FIRST_ROOM = 64
 #: Rows of a block: few enough to stay in the cache.
 GAUSSIAN_ROWS = 4096
 #: The kernel is computed for all pairs of a block's rows, most of which are not needed: blocks are small.
-FOREIGN_ROWS = 128
+OTHER_ROWS = 128
 
 
 def block_of(gram: Gram, X: Array, y: Array, points: Array) -> Block:
@@ -140,7 +140,7 @@ class ExpansionLearner(OnlineLearner):
 
     @property
     def _rows_at_once(self) -> int:
-        return GAUSSIAN_ROWS if isinstance(self._gram, GaussianGram) else FOREIGN_ROWS
+        return GAUSSIAN_ROWS if isinstance(self._gram, GaussianGram) else OTHER_ROWS
 
     def _as_block(self, X: Array, y: Array) -> Block:
         """The rows for the loops."""

@@ -81,7 +81,7 @@ class GaussianGram:
 
 
 @dataclass(frozen=True)
-class ForeignGram:
+class TensorGram:
     """A kernel on tensors, called on blocks of rows."""
 
     kernel: Kernel
@@ -132,7 +132,7 @@ def is_scale(lengthscale: object) -> bool:
     return isinstance(lengthscale, str) and lengthscale == "scale"
 
 
-def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | ForeignGram:
+def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | TensorGram:
     """The Gaussian with that `lengthscale` for None, else `kernel` (see `bkbopt.kernels.as_kernel`), for `d` features.
 
     Raises:
@@ -148,4 +148,4 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
             raise ArgumentError(f"kernel: expected one for {d} features, got one for {kernel.dim}.")
         if kernel.form == "rbf" and not (kernel.categorical or kernel.inactive):
             return GaussianGram(math.sqrt(2.0) * kernel.lengthscale.cpu().numpy(), float(kernel.outputscale), kernel)
-    return ForeignGram(as_kernel(kernel))
+    return TensorGram(as_kernel(kernel))

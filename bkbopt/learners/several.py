@@ -97,8 +97,9 @@ def joined(parts: list[Array]) -> Array:
 
 def head_states(learner: "LearnerCore") -> list[dict[str, object]]:
     """The learners of the classes from 1 on, for a state file."""
-    rounds = [learner.n_rounds_, *(head.n_rounds_ for head in learner._heads[1:])]
-    return [{"rounds": t, "own": inner_state(head)} for t, head in zip(rounds, learner._heads, strict=False)]
+    # That of class 1 began as a copy of the learner, and has learnt as many rows.
+    rounds = [learner.n_rounds_ if k == 1 else head.n_rounds_ for k, head in enumerate(learner._heads, 1)]
+    return [{"rounds": t, "own": inner_state(head)} for t, head in zip(rounds, learner._heads, strict=True)]
 
 
 def restore_heads(learner: "LearnerCore", states: object) -> None:

@@ -61,7 +61,8 @@ class Units:
         """The end of the rows, from row `start` on and at most `n`, for which the units hold."""
         if self._X is None:
             return n
-        return min(n, start + (1 << len(self._X).bit_length()) - len(self._X) if len(self._X) else start + 1)
+        next_mark = 1 << len(self._X).bit_length()
+        return min(n, start + next_mark - len(self._X))
 
     def store(self, X: Array, y: Array) -> tuple[Array, Array] | None:
         """Store rows that were learnt; at a mark return all rows so far, which must be learnt again in new units."""
@@ -70,7 +71,7 @@ class Units:
         A, b = np.concatenate([self._X, X]), np.concatenate([self._y, y])
         n = len(A)
         self._X, self._y = (A, b) if n < FIRST_ROWS else (None, np.zeros(0))
-        if n & (n - 1):
+        if n & (n - 1):  # no power of two
             return None
         c, s = _centre_and_spread(A)
         if self.standardise:
