@@ -13,14 +13,14 @@ A call of a GPyTorch kernel has an overhead of about half a millisecond, a call 
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, selected, spread
+from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, placed, selected, spread
 
 __all__ = ["ARDKernel", "matern", "matern52", "rbf"]
 
@@ -73,25 +73,22 @@ class ARDKernel:
     prior_loc: float = 0.0
     inactive: tuple[int, ...] = ()
     height_prior: tuple[float, float] = HEIGHT_PRIOR
-    _numeric: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
-        """Check the form and work out which columns have a lengthscale."""
+        """Check the form."""
         if self.form not in FORMS:
             raise ArgumentError(f"form: expected one of {', '.join(FORMS)}, got {self.form!r}.")
-        others = {*self.categorical, *self.inactive}
-        numeric = tuple(j for j in range(self.dim) if j not in others)
-        object.__setattr__(self, "_numeric", numeric)
 
     @property
     def dim(self) -> int:
         """Number of columns."""
         return len(self.log_lengthscale) + len(self.categorical) + len(self.inactive)
 
-    @property
+    @functools.cached_property
     def numeric(self) -> tuple[int, ...]:
         """Indices of the columns that have a lengthscale, in the order of the lengthscales."""
-        return self._numeric
+        others = {*self.categorical, *self.inactive}
+        return tuple(j for j in range(self.dim) if j not in others)
 
     @property
     def lengthscale(self) -> Tensor:
@@ -131,8 +128,8 @@ class ARDKernel:
         """See `ClosedFormKernel`."""
         from bkbopt.kernels._loops import by_categories, radial_by_scales, radial_gram, times_categories
 
-        points, form = selected(U, self._numeric).contiguous().numpy(), FORMS.index(self.form)
-        codes, c = selected(U, self.categorical).T.contiguous().numpy(), len(self._numeric)
+        points, form = selected(U, self.numeric).contiguous().numpy(), FORMS.index(self.form)
+        codes, c = selected(U, self.categorical).T.contiguous().numpy(), len(self.numeric)
 
         def at(theta: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             A, by_category, height = points * np.exp(-theta[:c]), np.exp(-theta[c:-1]), math.exp(theta[-1])
@@ -161,16 +158,16 @@ class ARDKernel:
         from bkbopt.kernels._loops import radial_by_points
 
         scale = torch.exp(-self.log_lengthscale)
-        B = (selected(X2, self._numeric) * scale).T.contiguous()
+        B = (selected(X2, self.numeric) * scale).T.contiguous()
 
         def at(X1: Tensor) -> tuple[Tensor, Pullback]:
-            A = (selected(X1, self._numeric) * scale).contiguous()
+            A = (selected(X1, self.numeric) * scale).contiguous()
             K, G = self._with_slopes(A, B, X1, X2)
 
             def pullback(M: Tensor) -> Tensor:
                 out = torch.empty_like(A)
                 radial_by_points(A.numpy(), B.numpy(), G.numpy(), M.numpy(), out.numpy())
-                return spread(out * scale, X1, self._numeric)
+                return spread(out * scale, X1, self.numeric)
 
             return K, pullback
 
@@ -189,10 +186,10 @@ class ARDKernel:
 
     def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
         check_columns(X1, X2, self.dim)
-        if not self._numeric:
+        if not self.numeric:
             return self.outputscale.expand(X1.shape[0], X2.shape[0])
         scale = torch.exp(-self.log_lengthscale)
-        A, B = (selected(X, self._numeric) * scale for X in (X1, X2))
+        A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
         if self.form == "matern12":
             return self.outputscale * torch.exp(-_distances(A, B))
         # Of the matrix of some points the smallest eigenvalues count (see `thin_root`), so it has no expanded squares.
@@ -221,12 +218,7 @@ class ARDKernel:
 
     def to(self, device: torch.device) -> "ARDKernel":
         """The same kernel with its numbers on `device`."""
-        return replace(
-            self,
-            log_lengthscale=self.log_lengthscale.to(device),
-            log_outputscale=self.log_outputscale.to(device),
-            log_hamming=self.log_hamming.to(device),
-        )
+        return placed(self, device)
 
     @property
     def theta(self) -> Tensor:

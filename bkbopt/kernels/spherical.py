@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, selected, spread
+from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, placed, selected, spread
 
 __all__ = ["MIDDLE", "SphericalKernel"]
 
@@ -160,4 +160,4 @@ class SphericalKernel:
 
     def to(self, device: torch.device) -> "SphericalKernel":
         """The same kernel with its numbers on `device`."""
-        return replace(self, log_lengthscale=self.log_lengthscale.to(device), log_variance=self.log_variance.to(device))
+        return placed(self, device)

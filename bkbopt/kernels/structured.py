@@ -32,6 +32,7 @@ from bkbopt.kernels.base import (
     Sloped,
     check_columns,
     parts_of,
+    placed,
     selected,
     spread,
 )
@@ -99,18 +100,12 @@ class ColumnsKernel:
         """See `Kernel`."""
         check_columns(X1, X2, self.dim)
         scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
-        if (
-            X1.requires_grad
-            or X2.requires_grad
-            or variance.requires_grad
-            or scale.requires_grad
-            or X1.device.type != "cpu"
-        ):
-            A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
+        A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
+        if X1.device.type != "cpu" or any(part.requires_grad for part in (X1, X2, scale, variance)):
             D = (A.T[:, :, None] - B.T[:, None, :]).abs()
             K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[: len(scale), None, None]).sum(0)
         else:
-            K = _column_sum(*self._scaled(X1, X2), variance)
+            K = _column_sum(A.contiguous(), B.T.contiguous(), variance)
         return self._with_categories(K, X1, X2)
 
     def _with_categories(self, K: Tensor, X1: Tensor, X2: Tensor) -> Tensor:
@@ -166,12 +161,6 @@ class ColumnsKernel:
 
         return at
 
-    def _scaled(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
-        """A and B of `bkbopt.kernels._loops`."""
-        scale = SQRT5 * torch.exp(-self.log_lengthscale)
-        A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
-        return A.contiguous(), B.T.contiguous()
-
     @property
     def theta(self) -> Tensor:
         """Log lengthscales and log variances, (c + d,)."""
@@ -205,7 +194,7 @@ class ColumnsKernel:
 
     def to(self, device: torch.device) -> "ColumnsKernel":
         """The same kernel with its numbers on `device`."""
-        return replace(self, log_lengthscale=self.log_lengthscale.to(device), log_variance=self.log_variance.to(device))
+        return placed(self, device)
 
 
 def _column_sum(A: Tensor, B: Tensor, variance: Tensor) -> Tensor:
