@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number
-from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
     "DEFAULT_NOISE",
@@ -17,7 +17,6 @@ __all__ = [
     "as_points",
     "as_values",
     "check_noise",
-    "check_projection",
     "without_mask",
 ]
 
@@ -131,19 +130,3 @@ def without_mask(values: Any) -> Any:
     out = np.array(np.ma.getdata(values), dtype=np.float64 if numbers else object)
     out[np.ma.getmaskarray(values)] = np.nan if numbers else None
     return out
-
-
-def check_projection(residual: float, prior: float) -> None:
-    """Refuse a kernel under which the projection of a point on the dictionary has a larger norm than the point.
-
-    Args:
-        residual: k(x, x) minus the squared norm of the projection, y squared.
-        prior: k(x, x), y squared.
-    """
-    # Draws of the dictionary also test the kernel, but may be many evaluations apart. The margin of 1e-3 admits kernels
-    # that are computed in float32: their projections are too long by about 1e-4.
-    if residual < -1e-3 * prior:
-        raise KernelError(
-            "kernel: expected a positive semi-definite matrix, got one under which the squared norm of a point's "
-            f"projection exceeds k(x, x) (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
-        )

@@ -81,9 +81,7 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
     Raises:
         KernelError: `A` is not finite, or not positive semi-definite beyond rounding.
     """
-    # A finite sum has finite terms, and takes a twentieth of the time of looking at each.
-    if not math.isfinite(float(A.detach().sum())) and not bool(torch.isfinite(A).all()):
-        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    _check_finite(A)
     scale = A.diagonal(dim1=-2, dim2=-1).mean().abs() if size is None else abs(size)
     for jitter in JITTERS:
         B = A if jitter == 0.0 else A + torch.eye(A.shape[-1], dtype=A.dtype, device=A.device) * (jitter * scale)
@@ -94,6 +92,12 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
         f"kernel: expected a positive semi-definite matrix, got a {A.shape[-1]} x {A.shape[-1]} one without Cholesky "
         f"factor, even with a jitter of {JITTERS[-1]:g} times its mean diagonal; use a valid kernel or more noise."
     )
+
+
+def _check_finite(A: Tensor) -> None:
+    # A finite sum has finite terms, and takes a twentieth of the time of looking at each.
+    if not math.isfinite(float(A.detach().sum())) and not bool(torch.isfinite(A).all()):
+        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
 
 
 def inverse_and_logdet(A: Tensor) -> tuple[Tensor, float]:
@@ -149,8 +153,7 @@ def difference_root(R: Tensor, lam: float) -> Tensor:
     # The pivots of R + lam I are at least lam.
     if int(info) == 0 and float(L.diagonal().min()) ** 2 > 0.5 * lam:
         return inverse_of_lower(L)
-    if not bool(torch.isfinite(R).all()):
-        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    _check_finite(R)
     e, Q = eigh(R)
     return (Q / (e.clamp_min(0.0) + lam).sqrt()).T.contiguous()
 
@@ -170,8 +173,7 @@ def thin_root(K: Tensor) -> Tensor:
         KernelError: `K` is not finite, or has an eigenvalue far below zero (the kernel is not positive definite).
     """
     m = K.shape[0]
-    if not bool(torch.isfinite(K).all()):
-        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    _check_finite(K)
     eigenvalues, U = eigh(K)
     top = float(eigenvalues[-1])
     # Rounding errors are about m * eps * top for kernels computed in float64, and up to 1e-7 * m * top in float32.

@@ -17,7 +17,7 @@ K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -134,7 +134,7 @@ class Model:
 
     def placed(self, epoch: int, growth: float = 1.0) -> "Model":
         """The same posterior in an epoch."""
-        return Model(self.features, self.w, self.root, self.lam, epoch, self.V, growth, self.collapsed)
+        return replace(self, epoch=epoch, growth=growth)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""

@@ -107,7 +107,13 @@ class Observations:
 
     def add_one(self, x: Tensor, y: float, weight: float) -> int:
         """`add` for one evaluation of the point `x (1, d)`; returns its index among the unique points."""
-        at, repeated = self._place(row_keys(x)[0], x)
+        key, repeated = row_keys(x)[0], 1.0
+        at = self._index.get(key)
+        if at is None:
+            at, repeated = len(self._index), 0.0
+            self._index[key] = at
+            self._reserve(at + 1)
+            self._X[at] = x[0]
         self._count(at, repeated, y, weight)
         return at
 
@@ -125,16 +131,6 @@ class Observations:
             self._sums[:, at].add_(self._sums.new_tensor([repeated, weight, weight * y]))
         self.total += 1
         self.Y2 += weight * y * y
-
-    def _place(self, key: bytes, x: Tensor) -> tuple[int, float]:
-        """The index of the point `x (1, d)` among the unique ones, where it is put, and 1 if it was there, else 0."""
-        at = self._index.get(key)
-        if at is None:
-            at = self._index[key] = len(self._index)
-            self._reserve(at + 1)
-            self._X[at] = x[0]
-            return at, 0.0
-        return at, 1.0
 
     def to(self, device: torch.device | None) -> "Observations":
         """The same observations on a `device`; these where they are there already, or it is None."""

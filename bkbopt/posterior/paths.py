@@ -88,7 +88,8 @@ def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> Feature
             return Joined(tuple(known)) if len(known) == len(parts) else None
         case ColumnsKernel():
             columns = sorted([*kernel.numeric, *kernel.categorical])
-            return _joined([_of_column(kernel, j, max(n // len(columns), 1), rng) for j in columns])
+            each = [_of_column(kernel, j, max(n // len(columns), 1), rng) for j in columns]
+            return WideFourier(torch.cat([one.omega for one in each]), torch.cat([one.height for one in each]))
     return None
 
 
@@ -104,10 +105,6 @@ def _of_column(kernel: ColumnsKernel, j: int, n: int, rng: np.random.Generator) 
     line = WideFourier.from_kernel(matern52(1, lengthscale, variance), n, rng)
     omega[:, j] = line.omega[:, 0].to(omega.device)
     return WideFourier(omega, line.height.to(omega.device))
-
-
-def _joined(parts: list[WideFourier]) -> WideFourier:
-    return WideFourier(torch.cat([part.omega for part in parts]), torch.cat([part.height for part in parts]))
 
 
 @dataclass(frozen=True)
