@@ -31,6 +31,8 @@ MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 #: expanded square is faster, but rounded in units of the square of this distance: by 2e-9 here. Points of the unit cube
 #: are nearer, unless eight lengthscales are at their lower limit.
 FAR = 3e3
+#: Standard deviation of the normal prior on the logarithms of the lengthscales.
+LENGTHSCALE_SCALE = math.sqrt(3.0)
 #: Mean and standard deviation of the normal prior on the logarithm of the prior variance, on standardised y.
 HEIGHT_PRIOR = (0.0, 0.5)
 
@@ -242,13 +244,23 @@ class ARDKernel:
         """
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
         c = len(self.log_lengthscale)
-        loc[:c], scale[:c] = self.prior_loc, math.sqrt(3.0)
+        loc[:c], scale[:c] = self.prior_loc, LENGTHSCALE_SCALE
         loc[-1], scale[-1] = self.height_prior
         return NormalPrior.independent(loc, scale)
 
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""
         return self.prior.log_density(self.theta)
+
+
+def usual_lengthscale(n: int) -> float:
+    """The lengthscale at which a fit begins, for `n` columns with one."""
+    return 0.5 * math.sqrt(max(n, 1))
+
+
+def prior_mode(n: int) -> float:
+    """The mode of the prior on the logarithm of a lengthscale, for `n` columns with one; see `ARDKernel.prior`."""
+    return math.sqrt(2.0) + 0.5 * math.log(max(n, 1)) - 3.0
 
 
 def _distances(A: Tensor, B: Tensor) -> Tensor:
@@ -358,7 +370,7 @@ def _ard(
         )
     n = dim - len(categorical) - len(inactive)
     if lengthscale is None:
-        lengthscale = 0.5 * math.sqrt(max(n, 1))
+        lengthscale = usual_lengthscale(n)
     values = torch.as_tensor(lengthscale, dtype=torch.float64).reshape(-1)
     if len(values) == 1:
         values = values.expand(n)
@@ -376,6 +388,6 @@ def _ard(
         log_hamming=torch.zeros(len(categorical), dtype=torch.float64),
         categorical=tuple(categorical),
         form=form,
-        prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)) - 3.0,
+        prior_loc=prior_mode(n),
         inactive=tuple(inactive),
     )

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.kernels.ard import LENGTHSCALE_SCALE, prior_mode, usual_lengthscale
 from bkbopt.kernels.base import ByTheta, Floats, NormalPrior, Pullback, Sloped, check_columns, placed, selected, spread
 
 __all__ = ["MIDDLE", "SphericalKernel"]
@@ -60,7 +61,7 @@ class SphericalKernel:
     def start(cls, dim: int, inactive: Sequence[int] = ()) -> "SphericalKernel":
         """The kernel at which a fit begins, for points with `dim` columns, some of them `inactive`."""
         c = dim - len(inactive)
-        lengthscale = torch.full((c,), math.log(0.5 * math.sqrt(max(c, 1))), dtype=torch.float64)
+        lengthscale = torch.full((c,), math.log(usual_lengthscale(c)), dtype=torch.float64)
         return cls(lengthscale, torch.full((2,), math.log(0.5), dtype=torch.float64), tuple(inactive))
 
     @property
@@ -151,7 +152,7 @@ class SphericalKernel:
         """Normal densities on the logarithms: lengthscales as in `ARDKernel`, variances location 0 and scale 1."""
         c = len(self.log_lengthscale)
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
-        loc[:c], scale[:c] = math.sqrt(2.0) + 0.5 * math.log(max(c, 1)) - 3.0, math.sqrt(3.0)
+        loc[:c], scale[:c] = prior_mode(c), LENGTHSCALE_SCALE
         return NormalPrior.independent(loc, scale)
 
     def log_prior(self) -> Tensor:
