@@ -182,7 +182,7 @@ class ExpansionLearner(OnlineLearner):
         return ()
 
     def _full_size(self) -> int:
-        """The number of terms at which more room is needed; above the limit if that is allocated."""
+        """The number of terms at which more room is needed: never reached once there is room for the largest."""
         room, most = len(self._support.weights), self._max_terms()
         return room if most is None or room < most else most + 1
 

@@ -64,7 +64,7 @@ def rounds(
     """Predict and learn rows from `start` on, up to one that KORS accepts: the next row, and whether one was accepted.
 
     With z = W^T k_S(x), v = A^-1 z and q = z.v a round moves u by -((ybar - yhat) / q + g / (1 + eta g^2 q)) v: the
-    projection on the allowed predictions, then the Newton step. The numbers of rows below `offered` are used already.
+    projection on the allowed predictions, then the Newton step. KORS has seen the rows below `offered` already.
     """
     m, r = kors.size[0], epoch.u.shape[0]
     v_kors, z, v = np.empty(m), np.empty(r), np.empty(r)

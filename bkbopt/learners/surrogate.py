@@ -204,9 +204,10 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     def _widen_to(self, learnt: "Hypothesis") -> bool:
         """Widen the span by the learner's new functions; False if it has dropped old ones."""
         old, new = self._points, learnt.points
-        same_basis = (self._basis is None) == (learnt.basis is None)
-        if learnt.basis is not None and self._basis is not None:
-            same_basis = np.array_equal(learnt.basis, self._basis) and len(old) == len(new)
+        if learnt.basis is None or self._basis is None:
+            same_basis = learnt.basis is self._basis
+        else:  # has a row for each point
+            same_basis = np.array_equal(learnt.basis, self._basis)
         if not same_basis or len(new) - len(old) > BULK or not np.array_equal(old, new[: len(old)]):
             return False
         obs, span = self.observations, self._span
