@@ -176,10 +176,10 @@ def _part(value: object, part: Part | None, sizes: dict[str, int], where: str) -
         case Maybe():
             return None if value is None else _form(value, part.form, sizes, where)
         case Count():
-            return count(value, part.low, _size(part.high, sizes), where)
+            return _count(value, part.low, _size(part.high, sizes), where)
         case Size():
             size = sizes[part.symbol]
-            return count(value, size, size, where)
+            return _count(value, size, size, where)
         case Number():
             return _number(value, part, where)
         case Kept():
@@ -232,7 +232,7 @@ def _written(shape: tuple[_Axis, ...], sizes: Mapping[str, int]) -> str:
     return f"({', '.join(parts)})"
 
 
-def count(value: object, low: int, high: int, where: str) -> int:
+def _count(value: object, low: int, high: int, where: str) -> int:
     """`value`, a whole number from `low` to `high`; `StateFileError` otherwise."""
     if type(value) is not int or not low <= value <= high:
         got = "a number out of range" if type(value) is int else type(value).__name__

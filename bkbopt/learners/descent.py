@@ -15,7 +15,7 @@ from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Form, Number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
-from bkbopt.learners.expansion import Budgeted, ExpansionLearner, check_ridge, check_step
+from bkbopt.learners.expansion import Budgeted, ExpansionLearner, check_step
 from bkbopt.learners.losses import Array, loss_slope
 
 __all__ = ["BOGD", "KOGD"]
@@ -135,6 +135,19 @@ def largest(a: Array, n: int) -> float:
     for j in range(n):
         m = max(m, abs(a[j]))
     return m
+
+
+def check_ridge(ridge: object, step: float) -> float:
+    """The ridge of gradient descent, checked not to change the weights' signs, which it multiplies by 1 - step ridge.
+
+    Raises:
+        ArgumentError: out of range.
+        ArgumentTypeError: not a number.
+    """
+    regulariser = check_number("ridge", ridge, 0.0, "a regulariser >= 0")
+    if step * regulariser >= 1.0:
+        raise ArgumentError(f"ridge: expected step * ridge below 1, got {step * regulariser:g}; lower one of them.")
+    return regulariser
 
 
 @dataclass(kw_only=True, eq=False)

@@ -18,24 +18,23 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Ints, Size
-from bkbopt.errors import ArgumentError
 from bkbopt.learners._loops_kernel import Block, Support, expand
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.core import in_blocks
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
-from bkbopt.learners.losses import Array
+from bkbopt.learners.losses import Array, Indices
 
 __all__ = [
     "Budgeted",
     "ExpansionLearner",
     "MatrixLearner",
     "block_of",
-    "check_ridge",
     "check_step",
     "new_support",
     "restored_support",
     "rows_of",
+    "some_terms",
     "support_state",
 ]
 
@@ -66,6 +65,15 @@ def new_support(d: int, room: int) -> Support:
     return Support(np.zeros((d, room)), one, one.copy(), index, index.copy(), np.zeros(1, dtype=np.int64))
 
 
+def some_terms(support: Support, chosen: Indices, room: int) -> Support:
+    """These terms of an expansion `(n,)`, with room for `room` of them."""
+    new = new_support(len(support.points), room)
+    for old, copied in zip(support[:-1], new[:-1], strict=True):
+        copied[..., : len(chosen)] = old[..., chosen]
+    new.size[0] = len(chosen)
+    return new
+
+
 def support_state(support: Support) -> dict[str, object]:
     """The terms of an expansion, for a state file."""
     n = int(support.size[0])
@@ -93,19 +101,6 @@ def number_places(support: Support) -> None:
 def check_step(step: object) -> float:
     """A learning rate, checked to be positive and finite."""
     return check_number("step", step, 0.0, "a positive learning rate", strict=True)
-
-
-def check_ridge(ridge: object, step: float) -> float:
-    """The ridge of gradient descent, checked not to change the weights' signs, which it multiplies by 1 - step ridge.
-
-    Raises:
-        ArgumentError: out of range.
-        ArgumentTypeError: not a number.
-    """
-    regulariser = check_number("ridge", ridge, 0.0, "a regulariser >= 0")
-    if step * regulariser >= 1.0:
-        raise ArgumentError(f"ridge: expected step * ridge below 1, got {step * regulariser:g}; lower one of them.")
-    return regulariser
 
 
 @dataclass(kw_only=True, eq=False)
@@ -187,13 +182,9 @@ class ExpansionLearner(OnlineLearner):
         return room if most is None or room < most else most + 1
 
     def _grow(self) -> None:
-        old, most = self._support, self._max_terms()
-        room = 2 * len(old.weights)
-        new = new_support(len(old.points), room if most is None else min(room, most))
-        for a, b in zip(old[:-1], new[:-1], strict=True):
-            b[..., : a.shape[-1]] = a
-        new.size[:] = old.size
-        self._support = new
+        room, most = 2 * len(self._support.weights), self._max_terms()
+        terms = np.arange(self.dictionary_size_)
+        self._support = some_terms(self._support, terms, room if most is None else min(room, most))
 
     def _points(self) -> Array:
         return self._support.points[:, : self._support.size[0]]

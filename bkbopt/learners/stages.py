@@ -20,7 +20,7 @@ from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners._loops_features import landmark_predictions
 from bkbopt.learners._loops_kernel import Block
 from bkbopt.learners.descent import kogd
-from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
+from bkbopt.learners.expansion import ExpansionLearner, check_step, some_terms
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array, Indices
@@ -108,11 +108,7 @@ class TwoStageLearner(ExpansionLearner):
 
     def _keep_landmarks(self, chosen: Indices) -> None:
         """Keep these terms of the support as landmarks."""
-        old, new = self._support, new_support(len(self._support.points), len(chosen))
-        for a, b in zip(old[:-1], new[:-1], strict=True):
-            b[...] = a[..., chosen]
-        new.size[0] = len(chosen)
-        self._support = new
+        self._support = some_terms(self._support, chosen, len(chosen))
 
     def _bound(self) -> float:
         """Predictions of the second stage are clipped to [-bound, bound]."""

@@ -80,7 +80,8 @@ class Units:
             centre, spread = _centre_and_spread(b[:, None])
             self.c_y, self.s_y = float(centre[0]), float(spread[0])
         seen = np.where(s > 0.0, 1.0, 0.0) if self.standardise else s
-        self.lengthscale = self.width * _root_of_squares(seen) or 1.0
+        norm = math.hypot(*seen.tolist())  # without overflow of the squares
+        self.lengthscale = self.width * min(norm, _FARTHEST) or 1.0
         return A, b
 
     def scale_constant_columns(self, X: Array, y: Array) -> None:
@@ -159,11 +160,6 @@ def _centre_and_spread(A: Array) -> tuple[Array, Array]:
     s = B.std(0)
     s[(A[0] == A).all(0)] = 0.0
     return np.where(s > 0.0, c * size, A[0]), s * size
-
-
-def _root_of_squares(s: Array) -> float:
-    """The norm of `s`, without overflow."""
-    return min(math.hypot(*s.tolist()), _FARTHEST)
 
 
 def _first(differences: Array) -> float:
