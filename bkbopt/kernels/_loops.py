@@ -67,24 +67,24 @@ def _radial_row(A: Floats, B: Floats, i: int, m: int, form: int, height: float, 
         for k in range(m):
             e = A[i, j] - B[j, k]
             r2[k] += e * e
-    if form == 0:
+    if form == 0:  # matern12
         for k in range(m):
             r = math.sqrt(r2[k])
             K[k] = height * _decay(r)
             G[k] = K[k] / r if r > 0.0 else 0.0  # times a squared difference, which is zero there
-    elif form == 1:
+    elif form == 1:  # matern32
         for k in range(m):
             r = SQRT3 * math.sqrt(r2[k])
             e = height * _decay(r)
             K[k] = (1.0 + r) * e
             G[k] = 3.0 * e
-    elif form == 2:
+    elif form == 2:  # matern52
         for k in range(m):
             r = SQRT5 * math.sqrt(r2[k])
             e = height * _decay(r)
             K[k] = (1.0 + r + r * r / 3.0) * e
             G[k] = (1.0 + r) * e * (5.0 / 3.0)
-    else:
+    else:  # rbf
         for k in range(m):
             K[k] = height * _decay(0.5 * r2[k])
             G[k] = K[k]

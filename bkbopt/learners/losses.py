@@ -31,6 +31,9 @@ Task = Literal["classification", "regression"]
 _Pointwise = Callable[[Array, Array], Array]
 _Constant = Callable[[float], float]
 
+#: Codes of the losses in compiled loops.
+SQUARED, LOGISTIC, HINGE, SQUARED_HINGE, ABSOLUTE = range(5)
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -140,19 +143,19 @@ def _logistic_curvature(C: float) -> float:
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
-        Loss("squared", "regression", 0, _squared, _squared_slope, _squared_lipschitz, _squared_curvature),
-        Loss("logistic", "classification", 1, _logistic, _logistic_slope, _one, _logistic_curvature),
-        Loss("hinge", "classification", 2, _hinge, _hinge_slope, _one, _zero),
+        Loss("squared", "regression", SQUARED, _squared, _squared_slope, _squared_lipschitz, _squared_curvature),
+        Loss("logistic", "classification", LOGISTIC, _logistic, _logistic_slope, _one, _logistic_curvature),
+        Loss("hinge", "classification", HINGE, _hinge, _hinge_slope, _one, _zero),
         Loss(
             "squared_hinge",
             "classification",
-            3,
+            SQUARED_HINGE,
             _squared_hinge,
             _squared_hinge_slope,
             _squared_hinge_lipschitz,
             _squared_hinge_curvature,
         ),
-        Loss("absolute", "regression", 4, _absolute, _absolute_slope, _one, _zero),
+        Loss("absolute", "regression", ABSOLUTE, _absolute, _absolute_slope, _one, _zero),
     )
 }
 """The losses by name."""
@@ -179,18 +182,19 @@ def get_loss(name: object) -> Loss:
 @compiled
 def loss_slope(code: int, y: float, p: float) -> float:
     """The derivative in the prediction `p` of the loss with this code, for the target `y`, in compiled loops."""
-    if code == 0:
+    if code == SQUARED:
         return 2.0 * (p - y)
-    if code == 1:
+    if code == LOGISTIC:
         m = y * p
         if m > 0.0:
             e = math.exp(-m)
             return -y * e / (1.0 + e)
         return -y / (1.0 + math.exp(m))
-    if code == 2:
+    if code == HINGE:
         return -y if y * p < 1.0 else 0.0
-    if code == 3:
+    if code == SQUARED_HINGE:
         return -2.0 * y * max(0.0, 1.0 - y * p)
+    # ABSOLUTE
     if p > y:
         return 1.0
     return -1.0 if p < y else 0.0
