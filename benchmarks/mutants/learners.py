@@ -122,8 +122,8 @@ LEARNERS = (
     Fault(
         "terms are lost where room grows",
         "learners/expansion.py",
-        "new.size[:] = old.size",
-        "new.size[:] = old.size - 1",
+        "terms = np.arange(self.dictionary_size_)",
+        "terms = np.arange(self.dictionary_size_ - 1)",
         FILES,
     ),
     Fault(
