@@ -29,7 +29,7 @@ class _LossesCounted:
             self._since += int((self._loss.value(block.y[t:stop], p[t:stop]) > 0.0).sum())
             t = stop
             if self._since == every:
-                self._refresh_and_refit(self._source.original(block.X[t - 1][:, None]))
+                self._refresh_and_refit(block.X[t - 1])
 
 
 @dataclass(kw_only=True, eq=False)

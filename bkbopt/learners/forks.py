@@ -97,7 +97,8 @@ class _Sketched(TwoStageLearner):
         self._w = np.asarray(np.linalg.lstsq(finite(K @ self._M.T), finite(f), rcond=None)[0], np.float64)
 
     def _refresh(self, x: Array) -> None:
-        """Insert the point `x (1, d)` in the sketches and compute the map again."""
+        """Insert the row `x (d,)` of a block in the sketches and compute the map again."""
+        x = rows_of(self._gram, x[:, None])
         psi, kappa = self._gram(x, self._sketched)[0], float(self._gram.diag(x)[0])
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
@@ -118,7 +119,7 @@ class _Sketched(TwoStageLearner):
             self._since += stop - t
             t = stop
             if self._since == self._every:
-                self._refresh_and_refit(rows_of(self._gram, block.X[t - 1][:, None]))
+                self._refresh_and_refit(block.X[t - 1])
 
     @abstractmethod
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
@@ -126,7 +127,7 @@ class _Sketched(TwoStageLearner):
 
     @abstractmethod
     def _refresh_and_refit(self, x: Array) -> None:
-        """Refresh with the point `x (1, d)`, and set w."""
+        """Refresh with the row `x (d,)` of a block, and set w."""
 
     def _may_fail(self, n: int) -> bool:
         # A refresh may fail as well.
