@@ -79,9 +79,23 @@ MODELS = (
     Fault(
         "several objectives improve on the means of known points",
         "search/models.py",
-        "Improvement.over(upper, reference_of(means))",
-        "Improvement.over(means, reference_of(means))",
+        "Improvement.over(upper, near",
+        "Improvement.over(means, near",
         ("search/test_models.py",),
+    ),
+    Fault(
+        "wide suggestions for several objectives stay near the front",
+        "search/models.py",
+        "is_narrow=0.0 < width < 1.0",
+        "is_narrow=0.0 < width",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "the reference near a short front is that front",
+        "search/criteria/pareto.py",
+        "torch.where(spread > SHORT * whole, near.maximum(reference_of(F)), reference_of(F))",
+        "near",
+        ("search/criteria/test_pareto.py",),
     ),
     Fault(
         "an infinite constraint is replaced by a finite value on the other side of zero",

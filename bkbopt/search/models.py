@@ -25,7 +25,7 @@ from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR, ClosedFormAcquisi
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound
 from bkbopt.search.criteria.expected import Expected
-from bkbopt.search.criteria.pareto import Improvement, reference_of
+from bkbopt.search.criteria.pareto import Improvement, near_reference_of, reference_of
 from bkbopt.search.quantities import holding
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.quantity import Quantity
@@ -175,6 +175,7 @@ class Models:
             is_greedy=greedy,
             by_bounds=bool(self._measured_limits) and not self.objectives[0].is_noiseless,
             sure=sure,
+            is_narrow=0.0 < width < 1.0,
         )
 
     def losses(self, X: Tensor, *, predicted: bool) -> Tensor:
@@ -292,6 +293,7 @@ class Posteriors:
         is_greedy: whether the suggestion is one of those that maximise the posterior mean.
         by_bounds: whether a single objective has outcome constraints and noise: an improvement is one of upper bounds.
         sure: the probability with which constraints hold at a greedy suggestion.
+        is_narrow: whether the suggestion has a smaller beta than that of the schedule.
     """
 
     models: tuple[Model, ...]
@@ -303,6 +305,7 @@ class Posteriors:
     is_greedy: bool = False
     by_bounds: bool = False
     sure: float = 0.5
+    is_narrow: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -348,13 +351,14 @@ class Posteriors:
         """The improvement over the front of the upper bounds of the feasible known points and the pending ones.
 
         The reference is that of their means. Over the front of the means the upper bound of each of its own points is
-        an improvement, the largest one at its ends: a noisy search measures these again and again.
+        an improvement, the largest one at its ends: a noisy search measures these again and again. Far from the front a
+        slight improvement in one objective is a large volume, too; so narrow suggestions have a reference near it.
         """
         rows = self.known.feasible if bool(self.known.feasible.any()) else torch.ones_like(self.known.feasible)
         X = torch.cat([self.known.X[rows], self.pending])
         parts = [bound.with_means(X) for bound in bounds]
         means, upper = (torch.stack([part[j] for part in parts], 1) for j in (0, 1))
-        return Improvement.over(upper, reference_of(means))
+        return Improvement.over(upper, near_reference_of(means) if self.is_narrow else reference_of(means))
 
     def incumbents(self, rows: Tensor | None = None) -> Tensor:
         """The best known points, all or those of `rows (k,)`, best first, `(<= N_INCUMBENTS, d)`."""

@@ -43,12 +43,14 @@ def test_searches_start_from_the_best_points_that_are_expected_to_be_feasible() 
     assert len(posteriors(means, violation).incumbents(torch.arange(N_INCUMBENTS + 1))) == N_INCUMBENTS
 
 
+def of_two_objectives(pending: Tensor = X[:0]) -> Posteriors:
+    models = (model(1), model(2))
+    return posteriors(torch.stack([m(X)[0] for m in models], 1), torch.zeros(12), pending, models)
+
+
 def gains(points: Tensor, pending: Tensor = X[:0]) -> Tensor:
     """Scores of points by two objectives, with the known points `X` and some pending ones."""
-    models = (model(1), model(2))
-    means = torch.stack([m(X)[0] for m in models], 1)
-    rng = np.random.default_rng(0)
-    return posteriors(means, torch.zeros(12), pending, models).criterion(ACQUISITIONS["ucb"], rng)(points)
+    return of_two_objectives(pending).criterion(ACQUISITIONS["ucb"], np.random.default_rng(0))(points)
 
 
 def test_a_known_point_of_several_objectives_has_nothing_to_gain_whatever_its_noise() -> None:
@@ -63,6 +65,30 @@ def test_a_pending_point_of_several_objectives_has_nothing_to_gain() -> None:
     best = int(before.argmax())
     assert float(before[best]) > math.log(1e-3)
     assert float(gains(ELSEWHERE, ELSEWHERE[[best]])[best]) == pytest.approx(math.log(SMALLEST), abs=1e-12)
+
+
+def test_narrow_suggestions_for_several_objectives_gain_nothing_far_behind_an_end_of_the_front() -> None:
+    wide = of_two_objectives().combined
+    narrow = replace(of_two_objectives(), is_narrow=True).combined
+    assert wide.improvement is not None
+    assert narrow.improvement is not None
+    # Slightly better than the best in one objective, and worse than all points of the front in the other.
+    best, worst = wide.improvement.front.max(0).values, narrow.improvement.reference
+    beyond = torch.stack([best[0] + 0.1, worst[1] - 0.1])[None]
+    assert float(wide.improvement(beyond)[0]) > math.log(1e-2)
+    assert float(narrow.improvement(beyond)[0]) < math.log(SMALLEST)
+    ahead = best[None] + 0.1
+    assert float(narrow.improvement(ahead)[0]) > math.log(1e-2)
+
+
+@pytest.mark.parametrize(("width", "is_narrow"), [(0.0, False), (0.4, True), (1.0, False), (2.5, False)])
+def test_suggestions_are_narrow_by_the_width_of_their_bounds(width: float, is_narrow: bool) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0, n_startup_trials=4)
+    for _ in range(6):
+        trial = opt.ask()
+        opt.tell(trial, [trial.params["x"], trial.params["x"] ** 2])
+    models = opt._core.designer.trained()
+    assert models.posteriors(X[:0, :1], None, width=width).is_narrow == is_narrow
 
 
 def under_a_constraint(points: Tensor, pending: Tensor = X[:0], *, noisy: bool = True) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 from bkbopt._support.compiled import compiled
 from bkbopt.search.criteria.cells import cells_of
 
-__all__ = ["Improvement", "chained", "hypervolume", "non_dominated", "reference_of"]
+__all__ = ["Improvement", "chained", "hypervolume", "near_reference_of", "non_dominated", "reference_of"]
 
 #: Largest number of points of the front by number of objectives, and for more objectives; a larger front is thinned
 #: evenly. The number of cells grows fast with both: at these numbers there are one or two thousand.
@@ -30,6 +30,9 @@ MAX_FRONT, FEWEST = {2: 1024, 3: 1024, 4: 256, 5: 96, 6: 48, 7: 24, 8: 16}, 8
 
 #: Number of points of five and more objectives whose cells are kept for the volume that they dominate.
 FEW = 64
+
+#: A front whose range in an objective is at most this share of the range of all points is short in it.
+SHORT = 0.05
 
 #: Lower bound of the volume, below which the score depends on the distance from the front.
 SMALLEST = 1e-12
@@ -129,6 +132,17 @@ def reference_of(F: Tensor) -> Tensor:
     It is below all of them, not only below the front, since a front may cover only a part of the trade-off.
     """
     return F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
+
+
+def near_reference_of(F: Tensor) -> Tensor:
+    """A reference point (k,) below the front of `F (p, k)`, by a tenth of the front's range.
+
+    In objectives in which the front is short, as one of a single point is in all, it is that of `reference_of`.
+    """
+    front = F[non_dominated(F.numpy())]
+    spread, whole = (rows.max(0).values - rows.min(0).values for rows in (front, F))
+    near = front.min(0).values - 0.1 * spread
+    return torch.where(spread > SHORT * whole, near.maximum(reference_of(F)), reference_of(F))
 
 
 @dataclass(frozen=True)

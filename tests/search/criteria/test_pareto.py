@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bkbopt.search.criteria import pareto
-from bkbopt.search.criteria.pareto import Improvement, hypervolume, non_dominated, reference_of
+from bkbopt.search.criteria.pareto import Improvement, hypervolume, near_reference_of, non_dominated, reference_of
 from tests.search.criteria import dense
 
 F = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # the reference is (-0.1, -0.1)
@@ -69,6 +69,27 @@ def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
     added = [1.1**2 - (2 * 1.1 * 0.1 - 0.1**2), 2.1 * 0.6 - (1.1 * 0.1 + 0.1 * 0.6 - 0.1**2)]
     # The subtractions of rectangles lose no more than a digit.
     assert Improvement.over(F, reference_of(F))(Y).exp().tolist() == pytest.approx(added, rel=1e-14)
+
+
+def test_a_reference_near_the_front_is_a_tenth_of_its_range_below_it() -> None:
+    Y = torch.tensor([[4.0, 6.0], [5.0, 5.0], [6.0, 4.0], [0.0, 0.0]], dtype=torch.float64)
+    assert near_reference_of(Y).tolist() == pytest.approx([3.8, 3.8], rel=1e-15)
+    assert reference_of(Y).tolist() == pytest.approx([-0.6, -0.6], rel=1e-15)
+
+
+@pytest.mark.parametrize(("front", "expected"), [([[6.0, 6.0]], [-0.6, -0.6]), ([[3.0, 6.0], [6.0, 5.8]], [2.7, -0.6])])
+def test_in_objectives_in_which_the_front_is_short_the_reference_is_below_all_points(
+    front: list[list[float]], expected: list[float]
+) -> None:
+    Y = torch.tensor([*front, [0.0, 0.0]], dtype=torch.float64)
+    assert near_reference_of(Y).tolist() == pytest.approx(expected, rel=1e-14)
+
+
+@given(arrays(np.float64, (6, 3), elements=st.floats(-5.0, 5.0)))
+def test_a_reference_near_the_front_is_below_it_and_not_below_that_of_all_points(Y: np.ndarray) -> None:
+    near, front = near_reference_of(torch.from_numpy(Y)), torch.from_numpy(Y[non_dominated(Y)])
+    assert bool((near <= front).all())
+    assert bool((near >= reference_of(torch.from_numpy(Y))).all())
 
 
 def test_bounds_that_are_no_numbers_have_no_score() -> None:
