@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +53,8 @@ def fit_bkb_model(
         optimizer_kwargs: arguments of the optimiser.
 
     Raises:
-        ModelFittingError: no finite hyper-parameters were found. After any error the parameters are those of before.
+        ModelFittingError: no hyper-parameters with a finite likelihood were found. After any error the parameters are
+            those of before.
 
     Example:
         >>> import torch
@@ -134,7 +136,11 @@ def _fit_own(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], argum
 
 
 def _fit_in_turn(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
-    """Fit to a few points, then to more; raises `ModelFittingError` if that ends at parameters that are not finite."""
+    """Fit to a few points, then to more.
+
+    Raises:
+        ModelFittingError: that ends at parameters, or at a likelihood, that are not finite.
+    """
     model = mll.model
     model.train()
     points = min(model.train_targets.shape[-1], mll.max_points)
@@ -144,17 +150,33 @@ def _fit_in_turn(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], a
         _optimise(first, optimizer, arguments)
         if optimizer is fit_gpytorch_mll_scipy:
             arguments["options"] = {"maxiter": SECOND_ITERATIONS, **arguments.get("options", {})}
-    _optimise(mll, optimizer, arguments)
+    result = _optimise(mll, optimizer, arguments)
     if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
         raise ModelFittingError(
             "model: expected finite hyper-parameters from the fit, got NaN or infinity; check the scale of the "
             "training data and the priors. The model is unchanged."
         )
+    # The value of a search that ended beside values that are not finite may be one of these, with good parameters.
+    if "closure" not in arguments and not math.isfinite(getattr(result, "fval", 0.0)) and not _is_finite(mll):
+        raise ModelFittingError(
+            "model: expected a finite likelihood of the training data, got NaN or infinity; check their scale: values "
+            "near 1e150 need Standardize as outcome_transform, the default. The model is unchanged."
+        )
 
 
-def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
+def _is_finite(mll: BKBMarginalLogLikelihood) -> bool:
+    """Whether the likelihood of the present hyper-parameters is finite."""
+    with torch.no_grad():
+        value = mll(mll.model(*mll.model.train_inputs), mll.model.train_targets)
+    return bool(torch.isfinite(value).all())
+
+
+def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """What the optimiser returns, for those of BoTorch an `OptimizationResult`."""
     mll.train()
     with warnings.catch_warnings(), small_scipy_work():
         # BoTorch warns at the limit of iterations, which is intended here, and if the last line search gains nothing.
         warnings.simplefilter("ignore", OptimizationWarning)
-        log.debug("fit: %s", optimizer(mll, **arguments))
+        result = optimizer(mll, **arguments)
+    log.debug("fit: %s", result)
+    return result

@@ -1,6 +1,7 @@
 """Fits of `BKBModel`: BoTorch's own while small, and bounded in cost after, for every kind of model."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -288,6 +289,27 @@ def test_a_fit_that_ends_nowhere_is_refused_and_changes_nothing() -> None:
         fit_gpytorch_mll(mll_of(model), optimizer=astray)
     after = model.state_dict()
     assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+@pytest.mark.parametrize("n", [20, 520])
+def test_values_whose_squares_overflow_have_no_fit_as_for_single_task_gp(n: int) -> None:
+    X, Y = data(n)
+    model = BKBModel(X, 1e200 * Y, outcome_transform=None)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(ModelFittingError, match=r"^model: expected a finite likelihood .* Standardize"):
+        fit_gpytorch_mll(mll_of(model))
+    after = model.state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def test_a_search_that_ends_beside_likelihoods_that_are_not_finite_keeps_what_it_found() -> None:
+    def ending_beside(mll: Any, **arguments: Any) -> Any:
+        result = fit_gpytorch_mll_scipy(mll, **arguments)
+        return replace(result, fval=math.nan)
+
+    model = BKBModel(*data(20))
+    fit_gpytorch_mll(mll_of(model), optimizer=ending_beside)
+    close(model, fit_bkb_model(BKBModel(*data(20))), atol=0.0)
 
 
 @pytest.mark.parametrize("error", [NotPSDError, NanError, KeyboardInterrupt])
