@@ -223,7 +223,7 @@ class PoolConversion:
         if not points:
             return points
         X, known = self.pool.encode(points), {frozenset(entry.point.items()) for entry in running}
-        there = set(row_keys(self.pool.X[torch.from_numpy(self.pool.rows_of(X))]))
+        there = set(row_keys(self.pool.X[torch.from_numpy(self.pool.some_rows_of(X))]))
         out = []
         for key, point in zip(row_keys(X), points, strict=True):
             row = None if key in there or frozenset(point.items()) in known else self.pool.rounded_from(point)
@@ -268,11 +268,11 @@ class PoolConversion:
         """See `Conversion`."""
         if len(point) < len(self.pool.names):
             return None
-        rows = self.pool.rows_at(self.pool.encode([point])[0])
+        rows = self.pool.each_at(self.pool.encode([point])[0])
         given = self.pool.row_named(row)
         if given is not None and given in rows:
             return given
-        return self.as_named(int(rows[0]), row) if len(rows) else None
+        return self.as_named(next(iter(rows), None), row)
 
     def as_named(self, index: int | None, params: Params) -> int | None:
         """See `Conversion`."""
@@ -298,10 +298,12 @@ class PoolConversion:
         """See `Conversion`."""
         asked = [row for row in rows if row is not None]
         names = {self.name(trial) for trial in earlier} - {None} if self.pool.may_have_twins else set()
-        if names:
-            twins = {twin for row in asked for twin in self.pool.rows_at(self.pool.X[row])}
-            used = {*used, *(twin for twin in twins if self._name_of_row(twin) in names)}
-        return [*self.pool.without_trials(asked, used)]
+        rows_used = set(used)
+
+        def is_used(row: int) -> bool:
+            return row in rows_used or (bool(names) and self._name_of_row(row) in names)
+
+        return [*self.pool.without_trials(asked, is_used)]
 
     def name(self, trial: Trial) -> Hashable | None:
         """See `Conversion`."""

@@ -137,8 +137,7 @@ def evaluated_at(designer: Designer, x: Tensor, belongs: Belongs) -> tuple[Point
     trials = (x == history.X).all(1).nonzero()[:, 0].tolist()
     points = [e.point for e in map(history.finished.__getitem__, trials) if e.state != FAIL]
     point = points[0] if len(points) == 1 else next(filter(belongs, points), points[0])
-    rows = [] if pool is None else pool.rows_at(x)
-    return point, int(rows[0]) if len(rows) else None
+    return point, None if pool is None else next(iter(pool.each_at(x)), None)
 
 
 class _Evaluated:

@@ -6,7 +6,7 @@ A point is a dict from names of columns to internal values: raw numbers, and the
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -247,23 +247,32 @@ class Arms(ABC):
         """Whether several rows may have the same values; False only where it is known."""
         return True
 
-    def without_trials(self, rows: Sequence[int], used: Iterable[int | None]) -> list[int]:
-        """The rows; of those that are among the `used` ones, or twice in `rows`, twins that are not, if there are any.
+    def without_trials(self, rows: Sequence[int], is_used: Callable[[int], bool]) -> list[int]:
+        """The rows; of those that are used, or twice in `rows`, twins that are not, if there are any.
 
         Twins are rows with the same values.
         """
         if not self.may_have_twins:
             return list(rows)
-        out, seen = [], set(used)
+        out, seen = [], set[int]()
         for row in rows:
-            unused = (twin for twin in self.rows_at(self.X[row]) if twin not in seen)
-            out.append(next(unused, row) if row in seen else row)
+            is_taken = row in seen or is_used(row)
+            unused = (twin for twin in self.each_at(self.X[row]) if twin not in seen and not is_used(twin))
+            out.append(next(unused, row) if is_taken else row)
             seen.add(out[-1])
         return out
 
     def rows_at(self, x: Tensor) -> list[int]:
         """Rows of the pool that are the encoded point `x (d,)`, in order."""
+        return [*self.each_at(x)]
+
+    def each_at(self, x: Tensor) -> Collection[int]:
+        """The same; those of a product are computed when they are read, since there may be very many."""
         return sorted(self.rows_of(x[None]).tolist())
+
+    def some_rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the encoded points `X (n, d)`, at least one for each point that is in the pool."""
+        return self.rows_of(X)
 
     def rows_like(self, point: Point) -> list[int]:
         """Rows of the pool that have the given values of some columns, in internal form: the first two at most."""

@@ -4,6 +4,7 @@ A point has the columns of all parts, as in a pool that lists the rows. So obser
 and points that are not rows can be told. A row is looked up by the entry of each part.
 """
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from bkbopt.spaces.columns import Columns, Tails, columns_of, sampled_rows
 from bkbopt.spaces.parts import Part, Product, error_of_part
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
-from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
+from bkbopt.spaces.rows import LISTED_LIMIT, Combinations, ProductRows
 from bkbopt.spaces.text_columns import check_names, note_many_choices
 from bkbopt.spaces.values import with_hint
 
@@ -210,11 +211,26 @@ class ProductPool(Arms):
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
         """See `Arms`."""
         found = [np.zeros(0, dtype=np.int64)]
-        for keys in zip(*map(row_keys, X.tensor_split(self.X.firsts[1:], dim=1)), strict=True):
-            choices = [entries.get(key, ()) for entries, key in zip(self._entries, keys, strict=True)]
+        for choices in self.entries_at(X):
             if all(choices):
                 found.append(self.X.combined([np.array(entries) for entries in choices]))
         return np.concatenate(found)
+
+    def each_at(self, x: Tensor) -> Combinations:
+        """See `Arms`."""
+        return self.X.combinations(self.entries_at(x[None])[0])
+
+    def some_rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """See `Arms`; the first row of each point."""
+        each = (next(iter(self.X.combinations(choices)), None) for choices in self.entries_at(X))
+        return np.array([row for row in each if row is not None], dtype=np.int64)
+
+    def entries_at(self, X: Tensor) -> list[list[Sequence[int]]]:
+        """For each of the points `X (n, d)`, the entries of each part that have its columns, ascending."""
+        return [
+            [entries.get(key, ()) for entries, key in zip(self._entries, row, strict=True)]
+            for row in zip(*map(row_keys, X.tensor_split(self.X.firsts[1:], dim=1)), strict=True)
+        ]
 
     @cached_property
     def _entries(self) -> list[dict[bytes, list[int]]]:
@@ -242,7 +258,8 @@ class ProductPool(Arms):
 
     def rows_like(self, point: Point) -> list[int]:
         """See `Arms`."""
-        return sorted(self.X.combined([entries[:2].numpy() for entries in self.entries_like(point)]).tolist())[:2]
+        choices = [entries[:2].tolist() for entries in self.entries_like(point)]
+        return [*itertools.islice(self.X.combinations(choices), 2)]
 
     def matching(self, point: Point) -> Tensor:
         """See `Arms`; of products that are listed."""

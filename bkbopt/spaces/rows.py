@@ -12,8 +12,9 @@
 Row e_1 stride_1 + ... + e_P stride_P is T_1[e_1], ..., T_P[e_P], side by side: the last part changes fastest.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -25,7 +26,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["LISTED_LIMIT", "ProductRows", "RowSource"]
+__all__ = ["LISTED_LIMIT", "Combinations", "ProductRows", "RowSource"]
 
 #: Products of up to this many rows are searched exactly: the bounds take 24 bytes a row, and a pass over a million
 #: rows takes some seconds. Longer slices of rows are refused.
@@ -137,9 +138,47 @@ class ProductRows:
         """The rows of entries `(n, P)`."""
         return torch.cat([table[e] for table, e in zip(self.tables, entries.unbind(1), strict=True)], 1)
 
+    def combinations(self, choices: Sequence[Sequence[int]]) -> "Combinations":
+        """The rows whose entry of part p is in `choices[p]`, ascending, for all p, computed when they are read."""
+        return Combinations(self, tuple(choices))
+
     def combined(self, choices: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """The rows whose entry of part p is in `choices[p]`, for all p, in the order of the choices."""
         rows = np.zeros(1, dtype=np.int64)
         for stride, entries in zip(self.strides, choices, strict=True):
             rows = (rows[:, None] + np.asarray(entries, dtype=np.int64) * stride).ravel()
         return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations(Collection[int]):
+    """The numbers of rows with one of some entries of each part, in order; none of them is kept.
+
+    Equal entries of several parts have so many combinations that these could not be listed.
+
+    Attributes:
+        X: the rows.
+        choices: of each part entries, ascending.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.spaces.rows import ProductRows
+        >>> rows = ProductRows((torch.zeros(2, 1), torch.zeros(3, 1))).combinations([[0, 1], [2]])
+        >>> list(rows), len(rows), 4 in rows
+        ([2, 5], 2, False)
+    """
+
+    X: ProductRows
+    choices: tuple[Sequence[int], ...]
+
+    def __len__(self) -> int:
+        return math.prod(map(len, self.choices))
+
+    def __iter__(self) -> Iterator[int]:
+        for entries in itertools.product(*self.choices):
+            yield sum(e * stride for e, stride in zip(entries, self.X.strides, strict=True))
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, int):
+            return False
+        return all(e in own for e, own in zip(self.X.entries_of(row), self.choices, strict=True))

@@ -292,3 +292,28 @@ def test_entries_of_a_crafted_log_are_refused() -> None:
     numbers[1] = 7.0  # the class of the first solvent, of which there are two
     with pytest.raises(ValueError, match="entries of a part that are none"):
         read_pool(replace(described, rows=numbers.tobytes()), None, True)
+
+
+def test_many_switches_are_a_product_like_any_other() -> None:
+    opt = bo.Optimizer(bo.Pool.product({f"s{i}": [0, 1] for i in range(40)}), seed=0, direction="maximize")
+    for _ in range(12):
+        trial = opt.ask()
+        opt.tell(trial, float(sum(trial.params.values())))
+    assert opt.ask(fixed={"s0": 1, "s7": 0}).params.items() >= {"s0": 1, "s7": 0}.items()
+    opt.enqueue({"s3": 1})
+    assert opt.ask().params["s3"] == 1
+    assert opt.recommend().params in [trial.params for trial in opt.trials]
+
+
+def test_entries_with_few_different_descriptors_are_told_named_and_asked_for(tmp_path: Path) -> None:
+    entries = np.arange(100_000)[:, None] % 2
+    opt = bo.Optimizer(
+        bo.Pool.product({"a": entries, "b": entries, "c": [1, 2, 3]}), seed=0, storage=tmp_path / "log.db"
+    )
+    first = opt.tell({"a": 99_999, "b": 5, "c": 2}, 1.0)
+    assert first.params["a"] == 99_999
+    opt.tell_rows([first.index, 7], [0.5, 0.0])
+    opt.tell({"a.x0": 1, "b.x0": 0, "c": 3}, 2.0)
+    asked = [trial.index for trial in opt.ask(20)]
+    assert len({*asked, first.index, 7}) == 22  # of equal rows those without a trial
+    assert bo.Optimizer.load(tmp_path / "log.db").recommend() == opt.recommend()

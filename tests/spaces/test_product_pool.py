@@ -283,3 +283,19 @@ def test_a_product_is_replaced_by_a_product_with_its_columns_only() -> None:
         product().replaced(bo.Pool.product({**PARTS, "more": [1, 2]}))
     with pytest.raises(ArgumentError, match=r"part 'T': expected columns whose numbers are below 1e\+100"):
         product({"T": [0.0, 1e-9]}).replaced(bo.Pool.product({"T": [1e99]}))
+
+
+def test_rows_of_one_point_are_counted_and_looked_up_without_a_list() -> None:
+    pool = product({"a": np.array([[1.0], [2.0], [1.0]]), "b": np.zeros((2, 1))})
+    rows = pool.each_at(pool.X[1])
+    assert ([*rows], len(rows), [row in rows for row in range(6)]) == (
+        [0, 1, 4, 5],
+        4,
+        [row not in (2, 3) for row in range(6)],
+    )
+    assert "0" not in rows
+    large = product({name: np.zeros((100_000, 1)) for name in "abc"})
+    assert len(large.each_at(large.X[7])) == 10**15
+    assert large.some_rows_of(large.X[[7, 8]]).tolist() == [0, 0]
+    assert large.rows_like(large.point(7)) == [0, 1]
+    assert not large.each_at(large.X[7] + 0.5)

@@ -9,8 +9,9 @@ Fixed values leave some entries of each part. The rows that have them are a prod
 as a list.
 """
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +29,6 @@ from bkbopt.search.candidates.base import (
     Scope,
     Shared,
     best_usable,
-    one_row_each,
 )
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
@@ -37,7 +37,7 @@ from bkbopt.search.maximizers.product import N_CLIMBS, N_RANDOM, ProductMaximize
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Point
 from bkbopt.spaces.product_pool import ProductPool
-from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
+from bkbopt.spaces.rows import LISTED_LIMIT, Combinations, ProductRows
 
 __all__ = ["ProductCandidates", "candidates_of_pool"]
 
@@ -76,15 +76,82 @@ class _Sub:
     def _lists(self) -> list[list[int]]:
         return [entries.tolist() for entries in self.chosen]
 
-    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
-        """Rows of the sub-product that are one of the points `X (n, d)`."""
-        entries = self.pool.X.entries(torch.from_numpy(self.pool.rows_of(X)))
-        own, inside = [], torch.ones(len(entries), dtype=torch.bool)
-        for e, chosen in zip(entries.unbind(1), self.chosen, strict=True):
-            place = torch.searchsorted(chosen, e.contiguous()).clamp_max(len(chosen) - 1)
-            inside &= chosen[place] == e
-            own.append(place)
-        return self.X.numbers(torch.stack(own, 1)[inside]).numpy()
+    @cached_property
+    def _places(self) -> list[dict[int, int]]:
+        return [{entry: place for place, entry in enumerate(entries)} for entries in self._lists]
+
+    def rows_at(self, X: Tensor) -> list[Combinations]:
+        """For each of the points `X (n, d)`, the rows of the sub-product that are this point."""
+        return [
+            self.X.combinations(
+                [
+                    [places[entry] for entry in entries if entry in places]
+                    for entries, places in zip(found, self._places, strict=True)
+                ]
+            )
+            for found in self.pool.entries_at(X)
+        ]
+
+    def firsts_of(self, X: Tensor) -> list[int]:
+        """The first row for each of the points `X (n, d)` that is in the sub-product."""
+        firsts = (next(iter(rows), None) for rows in self.rows_at(X))
+        return [row for row in firsts if row is not None]
+
+    def first_like(self, row: int) -> int:
+        """The first row that is the same point."""
+        entries = zip(self._alike_lists, self.X.entries_of(row), self.X.strides, strict=True)
+        return sum(alike[e] * stride for alike, e, stride in entries)
+
+    def firsts_like(self, rows: Tensor) -> Tensor:
+        """The same for each of the rows `(n,)`."""
+        entries = zip(self._alike, self.X.entries(rows).unbind(1), strict=True)
+        return self.X.numbers(torch.stack([alike[e] for alike, e in entries], 1))
+
+    @cached_property
+    def _alike_lists(self) -> list[list[int]]:
+        return [alike.tolist() for alike in self._alike]
+
+    @cached_property
+    def _alike(self) -> list[Tensor]:
+        """For each entry of each part the first one with the same columns."""
+        out = []
+        for table in self.X.tables:
+            values, group = torch.unique(table + 0.0, dim=0, return_inverse=True)
+            first = torch.full((len(values),), len(table), dtype=torch.int64)
+            out.append(first.scatter_reduce(0, group, torch.arange(len(table)), "amin")[group])
+        return out
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """Rows of a sub-product that may not be chosen.
+
+    Attributes:
+        sub: the sub-product.
+        each_row: whether they are single rows; otherwise all rows are closed that are equal to one of them.
+        rows: their numbers; of equal rows, where all are closed, the first one's.
+    """
+
+    sub: _Sub
+    each_row: bool
+    rows: frozenset[int] = frozenset()
+
+    def with_points(self, X: Tensor) -> "_Closed":
+        """With the rows that the points `X (n, d)` close: all, or for each point the first one that is open."""
+        if not self.each_row:
+            return replace(self, rows=self.rows.union(self.sub.firsts_of(X)))
+        closed = set(self.rows)
+        for rows in self.sub.rows_at(X):
+            closed.update(itertools.islice((row for row in rows if row not in closed), 1))
+        return replace(self, rows=frozenset(closed))
+
+    def __contains__(self, row: int) -> bool:
+        return bool(self.rows) and (row if self.each_row else self.sub.first_like(row)) in self.rows
+
+    def among(self, rows: Tensor) -> Tensor:
+        """Which of the rows `(n,)` are closed."""
+        numbers = rows if self.each_row else self.sub.firsts_like(rows)
+        return torch.isin(numbers, torch.tensor(sorted(self.rows), dtype=torch.int64))
 
 
 class _ListedSub(Listed):
@@ -96,7 +163,8 @@ class _ListedSub(Listed):
 
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
         """Rows that are one of the points `X (n, d)`."""
-        return self._sub.rows_of(X)
+        found = (self._sub.X.combined([np.array(part) for part in rows.choices]) for rows in self._sub.rows_at(X))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     def choice(self, row: int) -> Choice:
         """A row of the pool."""
@@ -117,9 +185,9 @@ class _Nearby:
     rows: Tensor
     search: PoolMaximizer
 
-    def best(self, criterion: Criterion, closed: frozenset[int], usable: Usable) -> int | None:
+    def best(self, criterion: Criterion, closed: _Closed, usable: Usable) -> int | None:
         """The best usable row that is not one of the `closed` ones; None if there is none."""
-        shut = torch.isin(self.rows, torch.tensor(sorted(closed), dtype=torch.int64))
+        shut = closed.among(self.rows)
         at = best_usable(criterion, self.search, shut, lambda at: usable(int(self.rows[at])))
         return None if at is None else int(self.rows[at])
 
@@ -146,7 +214,7 @@ class ProductCandidates:
         self._known: dict[int, bool] = {}
         self._restricted: Latest[CandidateSet] = Latest(KEPT)
         self._nearby: _Nearby | None = None
-        self._taken: tuple[bool, Tensor, frozenset[int]] | None = None
+        self._taken: tuple[Tensor, _Closed] | None = None
 
     @property
     def n_arms(self) -> int | None:
@@ -171,23 +239,20 @@ class ProductCandidates:
             self._known[row] = self._feasible(self._sub.pool.point(self._sub.whole(row)))
         return self._known[row]
 
-    def _rows(self, taken: Tensor, each_row: bool) -> frozenset[int]:
+    def _closed(self, taken: Tensor, each_row: bool) -> _Closed:
         """Rows that are closed; the result of the last call is extended if its points are the first of `taken`."""
-        before, last, rows = self._taken or (each_row, taken[:0], frozenset[int]())
-        if before != each_row or not torch.equal(last, taken[: len(last)]):
-            last, rows = taken[:0], frozenset()
-        new = taken[len(last) :]
-        if len(new):
-            found = frozenset(self._sub.rows_of(new).tolist())
-            if each_row:
-                found = frozenset(one_row_each(new, np.array([*(found - rows)], dtype=np.int64), self._sub.X))
-            rows |= found
-        self._taken = each_row, taken, rows
-        return rows
+        nothing = _Closed(self._sub, each_row)
+        last, closed = self._taken or (taken[:0], nothing)
+        if closed.each_row != each_row or not torch.equal(last, taken[: len(last)]):
+            last, closed = taken[:0], nothing
+        if len(taken) > len(last):
+            closed = closed.with_points(taken[len(last) :])
+        self._taken = taken, closed
+        return closed
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`; the best row that is found."""
-        closed = self._rows(scope.taken, scope.each_row)
+        closed = self._closed(scope.taken, scope.each_row)
 
         def usable(row: int) -> bool:
             return row not in closed and self.usable(row)
@@ -202,7 +267,8 @@ class ProductCandidates:
 
     def _starts(self, criterion: Criterion, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
         """Rows to climb from: the best of the known points `incumbents (g, d)`, and the best of random rows."""
-        known, rows = torch.from_numpy(self._sub.rows_of(incumbents)), self._search.sample(rng, N_RANDOM)
+        known = torch.tensor(self._sub.firsts_of(incumbents), dtype=torch.int64)
+        rows = self._search.sample(rng, N_RANDOM)
         if len(known):
             known = known[self._search.scores(criterion, known).argmax()][None]
         return torch.cat([known, rows[self._search.scores(criterion, rows).topk(N_CLIMBS).indices]])
@@ -212,7 +278,7 @@ class ProductCandidates:
         key = (shared.numbers, shared.data, shared.pending)
         if self._nearby is None or self._nearby.key != key:
             (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
-            closed = frozenset(self._sub.rows_of(taken).tolist())
+            closed = _Closed(self._sub, each_row=False).with_points(taken)
             starts = self._starts(criterion, incumbents, rng)
             found = self._search.best(criterion, starts, lambda row: row not in closed and self.usable(row))
             rows = self._search.sample(rng, N_RANDOM)
@@ -222,7 +288,7 @@ class ProductCandidates:
 
     def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
-        closed = self._rows(taken, each_row)
+        closed = self._closed(taken, each_row)
         for _ in range(TRIES):
             row = int(rng.integers(len(self._sub.X)))
             if row not in closed and self.usable(row):
@@ -247,7 +313,7 @@ class ProductCandidates:
         They are random rows, and those that differ from an incumbent by a part.
         """
         rows = [self._search.sample(rng, SPREAD)]
-        for row in self._sub.rows_of(incumbents).tolist():
+        for row in self._sub.firsts_of(incumbents):
             rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
         found = torch.cat(rows)
         return self._sub.X[found], lambda i: self.usable(int(found[i]))

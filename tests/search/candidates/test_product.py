@@ -226,9 +226,11 @@ def test_entries_with_equal_descriptors_are_different_rows_each_of_which_is_prop
     assert [s.index for s in mine.suggest(5, fixed=fixed)] == twins
     candidates = ProductCandidates(pool, None)
     x = pool.X[4_321][None]
-    assert candidates._rows(x, False) == frozenset(twins)
-    assert candidates._rows(x, True) == frozenset(twins[:1])
-    assert candidates._rows(torch.cat([x, x]), True) == frozenset(twins)
+    rows = [*range(0, len(pool), 997), *twins]
+    for taken, each_row, closed in ((x, False, twins), (x, True, twins[:1]), (torch.cat([x, x]), True, twins)):
+        found = candidates._closed(taken, each_row)
+        assert [row for row in rows if row in found] == closed
+        assert [row for row, shut in zip(rows, found.among(torch.tensor(rows)).tolist(), strict=True) if shut] == closed
 
 
 def test_a_constraint_that_nothing_meets_is_named() -> None:
@@ -292,13 +294,13 @@ def test_closed_rows_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None
     pool = small()
     candidates = ProductCandidates(pool, None)
     looked_up = []
-    real = product_pool.ProductPool.rows_of
+    real = product_pool.ProductPool.entries_at
 
-    def rows_of(self: Any, X: Tensor) -> Any:
+    def entries_at(self: Any, X: Tensor) -> Any:
         looked_up.append(len(X))
         return real(self, X)
 
-    monkeypatch.setattr(product_pool.ProductPool, "rows_of", rows_of)
+    monkeypatch.setattr(product_pool.ProductPool, "entries_at", entries_at)
     for n in (5, 7, 7, 9):
         candidates.random(np.random.default_rng(0), pool.X[:n])
     assert looked_up == [5, 2, 2]
@@ -350,3 +352,22 @@ def test_a_warm_designer_picks_what_a_cold_one_picks() -> None:
     running = {pick.number: pick.point for pick in picks[:-1]}
     cold = followed(pool, avoid_duplicates=True)
     assert cold.suggest(number=picks[-1].number, running=running)[0].index == picks[-1].index
+
+
+@pytest.mark.parametrize("avoid", [False, True])
+def test_rows_that_are_one_point_are_not_listed_however_many_they_are(avoid: bool) -> None:
+    # Every point is 10^12 rows, and a list of them would take terabytes.
+    entries = np.repeat(np.linspace(0.0, 1.0, 10), 10_000)[:, None]
+    pool = pool_of(bo.Pool.product({"a": entries, "b": entries, "c": entries}))
+    assert isinstance(pool, ProductPool)
+    mine = followed(pool, avoid_duplicates=avoid)
+    assert len(mine.suggest(25)) == 25
+    held = {name: pool.point(12_345)[name] for name in pool.names[:2]}
+    rows = [s.index for s in mine.suggest(3, fixed=held)]
+    assert all(row is not None and pool.point(row).items() >= held.items() for row in rows)
+    x = pool.X[12_345][None]
+    candidates = ProductCandidates(pool, None)
+    assert 12_345 in candidates._closed(x, False)
+    assert 12_345 not in candidates._closed(x, True)
+    closed = candidates._closed(torch.cat([x, x]), True)
+    assert [row in closed for row in range(9_999, 10_003)] == [False, True, True, False]  # the first two of its rows
