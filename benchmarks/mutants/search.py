@@ -166,8 +166,8 @@ SEARCH = (
     Fault(
         "a certificate's maximum is over points that the user's constraint refuses",
         "search/certificate.py",
-        "itertools.islice(filter(usable, order), N_CANDIDATES)",
-        "itertools.islice(order, N_CANDIDATES)",
+        "itertools.islice(filter(usable, highest), N_CANDIDATES)",
+        "itertools.islice(highest, N_CANDIDATES)",
         ("search/test_certificate.py",),
     ),
     Fault(

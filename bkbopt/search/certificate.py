@@ -15,9 +15,10 @@ of 220 cases, on Branin in 120 of 120. It does not hold where the posterior is n
 in 50 of 60 cases in a box and in 42 of 60 over pools of random points, whose best arms are isolated; on Shekel-4, whose
 minima are narrow wells, in 8 of 60.
 
-Over a pool the maximum of a draw is taken over the 1,000 arms with the largest upper bounds. In a box it is taken over
-1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one. Only
-points that the user's constraint (`feasible=`) accepts are candidates, and ends of an ascent.
+Over a pool the maximum of a draw is taken over the 1,000 different arms with the largest upper bounds; rows that are
+one point are one arm. In a box it is taken over 1,000 candidates, and the draws with the largest gaps are maximised
+further by gradient ascent from their best one. Only points that the user's constraint (`feasible=`) accepts are
+candidates, and ends of an ascent.
 
 With constraints, and where trials fail in a region, a draw is one of all these quantities, which are independent, and
 the maximum is over the points that are feasible in it. The bound is that of a point which is feasible: draws in which
@@ -37,6 +38,7 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.posterior.model import Predictor
+from bkbopt.posterior.observations import row_keys
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
@@ -56,6 +58,8 @@ N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
 N_CANDIDATES, WIDTH = 1000, 2.5
 #: Largest number of listed points that the user's constraint is asked about.
 MOST_CHECKED = 10_000
+#: Number of rows from which no more are read to find that many that are different points.
+MOST_READ = 200_000
 #: Points whose bounds are computed at once.
 BLOCK = 4096
 #: Steps of the ascent of a draw; twice as many give the same bounds but for some parts in a hundred.
@@ -258,13 +262,24 @@ def _best(X: RowSource, posteriors: Posteriors, usable: Callable[[int], bool] | 
     """The `usable` points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
     if usable is None and len(X) <= N_CANDIDATES:
         return X[:], torch.arange(len(X))
-    bounds = _upper_bounds(posteriors, X, WIDTH)
-    if usable is None:
-        rows = bounds.topk(N_CANDIDATES).indices
-    else:
-        order = bounds.argsort(descending=True, stable=True)[:MOST_CHECKED].tolist()
-        rows = torch.tensor(list(itertools.islice(filter(usable, order), N_CANDIDATES)), dtype=torch.int64)
+    most = N_CANDIDATES if usable is None else MOST_CHECKED
+    highest = _highest(X, _upper_bounds(posteriors, X, WIDTH), most)
+    chosen = highest if usable is None else itertools.islice(filter(usable, highest), N_CANDIDATES)
+    rows = torch.tensor([*chosen], dtype=torch.int64)
     return X[rows], rows
+
+
+def _highest(X: RowSource, bounds: Tensor, most: int) -> list[int]:
+    """The rows of `X (n, d)` with the largest `bounds (n,)`, at most `most`; of rows that are one point the first."""
+    k = min(most, len(bounds))
+    while True:
+        order = bounds.topk(k).indices
+        rows: dict[bytes, int] = {}
+        for row, key in zip(order.tolist(), row_keys(X[order]), strict=True):
+            rows.setdefault(key, row)
+        if len(rows) >= most or k >= min(MOST_READ, len(bounds)):
+            return [*itertools.islice(rows.values(), most)]
+        k = min(4 * k, len(bounds))
 
 
 def _upper_bounds(posteriors: Posteriors, X: RowSource, width: float) -> Tensor:

@@ -269,6 +269,19 @@ def test_under_a_theorem_the_certificate_is_the_band_s() -> None:
     assert found.bound == found.confidence_gap
 
 
+@pytest.mark.parametrize("feasible", [None, lambda params: params["x0"] < 0.9])
+def test_rows_that_a_pool_repeats_have_the_certificate_of_one(feasible: Any) -> None:
+    # The 1,000 rows with the largest bounds would be one to four different arms.
+    rows, at = np.random.default_rng(1).random((60, 3)), [*range(0, 60, 5)]
+    bounds = []
+    for times in (1, 30, 500):
+        pool = bo.Pool(np.repeat(rows, times, 0))
+        opt = bo.Optimizer(pool, seed=0, direction="maximize", feasible=feasible)
+        opt.tell_rows([times * row for row in at], np.sin(5.0 * rows[at]).sum(1))
+        bounds.append(opt.regret_certificate().bound)
+    assert bounds == pytest.approx([bounds[0]] * 3, rel=1e-9)
+
+
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
 def test_confidences_outside_of_zero_and_one_are_refused(confidence: float) -> None:
     opt = told(ARMS[:20], bowl, 3)
