@@ -145,7 +145,9 @@ class FitData:
         if len(self.U) <= most:
             return self
         centers = self.subset(most, rng).U
-        group = torch.cat([torch.cdist(block, centers).argmin(1) for block in self.U.split(BLOCK)])
+        middle = centers.mean(0)  # squares of numbers that are far from zero would leave distances no digits
+        near = centers - middle
+        group = torch.cat([torch.cdist(block - middle, near).argmin(1) for block in self.U.split(BLOCK)])
 
         def summed(values: Tensor) -> Tensor:
             return values.new_zeros(len(centers), *values.shape[1:]).index_add_(0, group, values)

@@ -87,6 +87,17 @@ def test_merged_data_keep_the_sums_of_all_values() -> None:
     assert squares[1] == pytest.approx(squares[0], rel=1e-12)
 
 
+def test_groups_of_points_far_from_the_origin_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    X = (torch.as_tensor(rng.random((2000, 2))) * 2**20).round() / 2**20  # so that the sums are exact
+    near, far = Observations(2), Observations(2)
+    for observations, away in ((near, 0.0), (far, 2.0**30)):
+        observations.add(X + away, torch.sin(6.0 * X[:, 0]))
+    expected, found = (FitData.of(each).merged(400, np.random.default_rng(0)) for each in (near, far))
+    assert torch.equal(found.n, expected.n)
+    torch.testing.assert_close(found.U - 2.0**30, expected.U, rtol=0.0, atol=1e-6)
+
+
 def test_values_close_to_one_another_are_merged_as_repeats_of_one_point() -> None:
     rng = np.random.default_rng(0)
     places, which = torch.as_tensor(rng.random((20, 2))), torch.as_tensor(rng.integers(20, size=200))
