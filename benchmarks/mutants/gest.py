@@ -31,7 +31,7 @@ GEST = (
     Fault(
         "constants are left out of suggestions",
         "adapters/gest/generator.py",
-        "{**trial.params, **self._problem.constants, ID: trial.id}",
+        "{**trial.params, **copy.deepcopy(self._problem.constants), ID: trial.id}",
         "{**trial.params, ID: trial.id}",
         GENERATOR,
     ),

@@ -1,6 +1,7 @@
 """`BKBGenerator`: ask and tell as gest-api's suggest and ingest."""
 
 import contextlib
+import copy
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
                 raise ArgumentTypeError(f"{name}: this argument follows from vocs; drop it.")
         self.batch_size = check_count("batch_size", batch_size, 1)
         self.vocs: VOCS = vocs.model_copy(deep=True)
-        self._problem = problem_of(vocs)
+        self._problem = problem_of(self.vocs)
         self._options = options
         self._lock = forks.lock()
         #: Trials of a `suggest` that failed because fewer points were left than requested; the next call returns them.
@@ -115,7 +116,8 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
                     f"num_points: expected at most {len(self._left)}, since no other points are left, got {count}."
                 )
             trials, self._left = self._left[:count], self._left[count:]
-        return [{**trial.params, **self._problem.constants, ID: trial.id} for trial in trials]
+        # Constants may be lists, which are the caller's to change.
+        return [{**trial.params, **copy.deepcopy(self._problem.constants), ID: trial.id} for trial in trials]
 
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Learn from evaluated points, suggested or not; after an error none is learnt.

@@ -102,6 +102,15 @@ def test_suggestions_are_scalars_within_the_vocs_with_constants_and_ids(variable
     assert generator.returns_id  # frameworks carry ids where this says so
 
 
+def test_changes_of_a_list_that_is_a_constant_stay_with_the_caller() -> None:
+    stated = vocs(constants={"shape": [1, 2]})
+    generator = BKBGenerator(stated, seed=0)
+    generator.suggest(1)[0]["shape"].append(3)
+    stated.constants["shape"].value.append(4)
+    assert generator.suggest(1)[0]["shape"] == [1, 2]
+    assert generator.vocs.constants["shape"].value == [1, 2]
+
+
 def test_suggest_without_a_number_gives_a_batch() -> None:
     generator = BKBGenerator(vocs(), batch_size=3, seed=0)
     assert len(generator.suggest()) == len(generator.suggest(None)) == 3
