@@ -308,7 +308,8 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
         epsilon: accuracy in (0, 1).
 
     Raises:
-        ArgumentError: delta or epsilon is not strictly between 0 and 1, or no evaluation is planned.
+        ArgumentError: delta or epsilon is not strictly between 0 and 1, epsilon is so small that the oversampling is
+            infinite, or no evaluation is planned.
 
     Example:
         >>> from bkbopt.confidence import theorem1_qbar
@@ -319,7 +320,10 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
     _check_probability("epsilon", epsilon)
     check_count("horizon", horizon)
     alpha = (1.0 + epsilon) / (1.0 - epsilon)
-    return 6.0 * alpha * (math.log(4.0 * horizon) - math.log(delta)) / epsilon**2
+    qbar = 6.0 * alpha * (math.log(4.0 * horizon) - math.log(delta)) / epsilon / epsilon  # the square may be zero
+    if math.isinf(qbar):
+        raise ArgumentError(f"epsilon: expected an accuracy with a finite oversampling, got {epsilon!r}; pass 0.5.")
+    return qbar
 
 
 def as_confidence(beta: object) -> Confidence:

@@ -154,6 +154,13 @@ def test_theorem1_qbar_is_its_formula() -> None:
     assert theorem1_qbar(50, 0.2, 0.25) == pytest.approx(6.0 * (5.0 / 3.0) * math.log(1000.0) / 0.0625, rel=1e-14)
 
 
+@pytest.mark.parametrize("epsilon", [1e-160, 1e-200, 5e-324])
+def test_an_oversampling_that_is_infinite_is_refused(epsilon: float) -> None:
+    assert math.isfinite(theorem1_qbar(1000, 0.1, 1e-150))
+    with pytest.raises(ArgumentError, match=rf"^epsilon: expected .* finite oversampling, got {epsilon!r}; pass 0.5"):
+        theorem1_qbar(1000, 0.1, epsilon)
+
+
 # -- coverage --------------------------------------------------------------------------------------------------------
 
 

@@ -386,5 +386,7 @@ CONFIDENCE = (
         "if False:",
         ("test_confidence.py",),
     ),
-    Fault("oversampling divides by eps once", "confidence.py", "/ epsilon**2", "/ epsilon", ("test_confidence.py",)),
+    Fault(
+        "oversampling divides by eps once", "confidence.py", "/ epsilon / epsilon", "/ epsilon", ("test_confidence.py",)
+    ),
 )
