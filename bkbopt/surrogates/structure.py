@@ -24,6 +24,9 @@ The evidence of a kernel is its log posterior density at the maximum (`Fit.value
 margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors. There are
 c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k; and with few points the maximum over
 k lengthscales overstates the evidence, by about one unit each.
+
+Kernels are compared on a few points, and the best one is fitted to more. Where noise dominates, the last fit is to all
+values at merged points, see `FitData.merged`, unless the evidence at single points falls by more than `DOUBT`.
 """
 
 import logging
