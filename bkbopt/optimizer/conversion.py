@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import torch
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.trials import Entry, Trial
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params

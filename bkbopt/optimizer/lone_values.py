@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import row_keys
+from bkbopt._support.row_keys import row_keys
 from bkbopt.search.designer import Designer
 from bkbopt.search.quantities.quantity import Quantity
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.optimizer.lone_values import note_lone_value
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.completion import assumed
 from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.criteria.pareto import non_dominated

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
@@ -20,7 +21,6 @@ from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
-from bkbopt.posterior.observations import row_keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.recommendations import CAUTION
 from bkbopt.optimizer.trials import Trial
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import FAIL
 from bkbopt.surrogates import Surrogate

@@ -25,12 +25,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import KernelError
 from bkbopt.kernels.base import check_columns
 from bkbopt.posterior.collapsed import FEW, Collapsed, collapsed
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import in_memory, safe_cholesky
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 
 if TYPE_CHECKING:
     from bkbopt.posterior._loops import PlainModel

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt._support.row_keys import row_keys
 
-__all__ = ["Observations", "row_keys"]
+__all__ = ["Observations"]
 
 
 class Observations:

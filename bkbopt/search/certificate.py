@@ -36,9 +36,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.threads import small_work
 from bkbopt.posterior.model import Predictor
-from bkbopt.posterior.observations import row_keys
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt._support.row_keys import row_keys
+from bkbopt.posterior.observations import Observations
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors

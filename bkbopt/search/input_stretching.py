@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.kernels import ARDKernel, matern52
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.fitting import Fitter, ModelOptions, ScaledValues
 from bkbopt.search.quantities.output_warping import required_gain
 from bkbopt.search.trials.evaluations import Evaluation

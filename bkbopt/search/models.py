@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.confidence import Confidence, ScheduleContext, beta_of
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR, ClosedFormAcquisition, LogEI, LogGain
 from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion, UpperBound

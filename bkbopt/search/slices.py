@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.criteria.expected import ExpectedGain

@@ -14,13 +14,14 @@ from torch import Tensor
 
 from bkbopt._support.arrays import as_points, as_values, check_noise
 from bkbopt._support.checks import check_count
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.showing import shown_call
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model, Posterior
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.anchors import Anchor
 from bkbopt.surrogates.epochs import Epochs, new_epoch
 from bkbopt.surrogates.pending import Counted, count_all

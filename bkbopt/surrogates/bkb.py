@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_choice, check_count, check_number
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import gram
@@ -38,7 +39,6 @@ from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import row_keys
 from bkbopt.surrogates.anchors import Anchor
 from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages, bounded_dimension, sum_of_leverages

@@ -33,9 +33,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.features import FeatureMap, Nystrom, WithoutResidual
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 
 __all__ = ["Epochs", "new_epoch"]
 

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt._support.threads import small_work
 from bkbopt.kernels import Kernel
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.exact import ExactGP
 from bkbopt.surrogates.fit_data import FitData
 

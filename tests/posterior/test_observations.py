@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.posterior.observations import Observations
 
 points = st.tuples(st.sampled_from([0.0, -0.0, 1.0, 1e-300, 2.5]), st.sampled_from([0.0, -1.0, 3.0]))
 values = st.floats(-1e6, 1e6)
@@ -83,13 +83,6 @@ def test_the_callers_tensors_are_neither_kept_nor_changed() -> None:
     assert torch.equal(X, torch.ones(2, 2, dtype=torch.float64))
     X.zero_()
     assert obs.X.tolist() == [[1.0, 1.0]]
-
-
-def test_row_keys_tell_apart_what_differs_in_the_last_bit() -> None:
-    X = torch.tensor([[1.0], [np.nextafter(1.0, 2.0)], [1.0], [0.0], [-0.0]], dtype=torch.float64)
-    a, b, c, zero, negative_zero = row_keys(X)
-    assert a == c != b
-    assert zero == negative_zero
 
 
 @given(tables, st.integers(1, 4))

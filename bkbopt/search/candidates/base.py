@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.criterion import Criterion, Search
 from bkbopt.spaces.base import Point
 from bkbopt.spaces.rows import RowSource

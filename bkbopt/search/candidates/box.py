@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import (
     BLOCK,
     TRIES,

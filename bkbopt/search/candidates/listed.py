@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable, one_row_each
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.criteria.expected import Expected

@@ -13,7 +13,7 @@ there, since the noise of a fit has a lower limit, so that the probability of a 
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import row_keys
+from bkbopt._support.row_keys import row_keys
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.quantities.scaling import NOISELESS
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.latest import Latest
-from bkbopt.posterior.observations import row_keys
+from bkbopt._support.row_keys import row_keys
 from bkbopt.search.quantities.marked_rows import Failures, Rows, last_mark, last_mark_of_failing
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.penalties import Penalties
