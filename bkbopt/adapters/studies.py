@@ -10,6 +10,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from bkbopt._support.settings import in_usual_settings
 from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, parameter_of
 from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
@@ -27,6 +28,7 @@ Target = Callable[[FrozenTrial], float]
 logger = logging.getLogger(__name__)
 
 
+@in_usual_settings
 def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
 

@@ -46,13 +46,22 @@ def sampled() -> list[dict[str, object]]:
     return [trial.params for trial in study.trials]
 
 
+def adopted() -> dict[str, float]:
+    optuna = pytest.importorskip("optuna", reason="optuna is not installed; the extra optuna brings it")
+    from bkbopt.adapters.optuna import BKBImportanceEvaluator
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: 2.0 * t.suggest_float("x", 0.0, 1.0) + t.suggest_float("y", 0.0, 1.0), n_trials=20)
+    return BKBImportanceEvaluator().evaluate(study)
+
+
 def predicted() -> list[float]:
     X = np.random.default_rng(0).random((40, 3))
     return KernelAWV().fit(X, 1e-300 * X.sum(1)).predict(X).tolist()  # their squares underflow
 
 
 @pytest.mark.parametrize("change", CHANGED)
-@pytest.mark.parametrize("run", [searched, sampled, predicted])
+@pytest.mark.parametrize("run", [searched, sampled, adopted, predicted])
 def test_changed_settings_change_nothing(run, change):
     expected = run()
     with CHANGED[change]():
