@@ -2,10 +2,10 @@
 
 import logging
 import math
-import numbers
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -19,6 +19,7 @@ from bkbopt.optimizer.adopting import adopt
 from bkbopt.optimizer.trials import Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
+from bkbopt.spaces.values import as_float, is_real
 
 __all__ = ["optimizer_of"]
 
@@ -110,9 +111,10 @@ def _values_of(trial: FrozenTrial, target: Target | None) -> tuple[float, ...]:
     if trial.state != TrialState.COMPLETE:
         return ()
     values = trial.values if target is None else [target(trial)]
-    if not all(isinstance(value, numbers.Real) for value in values):
+    if not all(is_real(value) or isinstance(value, bool | np.bool_) for value in values):
         raise ArgumentTypeError(f"target: expected a number for trial {trial.number}, got {values[0]!r}.")
-    return tuple(float(value) for value in values) if all(map(math.isfinite, values)) else ()
+    numbers = tuple(map(as_float, values))
+    return numbers if all(map(math.isfinite, numbers)) else ()
 
 
 def _trial(trial: FrozenTrial, values: tuple[float, ...]) -> Trial:

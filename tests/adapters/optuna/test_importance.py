@@ -1,6 +1,7 @@
 """Importances by the model against Sobol indices in closed form, and in Optuna's own functions."""
 
 import math
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -103,6 +104,24 @@ def test_trials_without_a_finite_target_are_left_out() -> None:
     study = sampled_at_random(lambda t: t.suggest_float("x", 0, 1) + 3.0 * t.suggest_float("y", 0, 1), 40)
     found = importances(study, target=lambda t: t.params["x"] if t.number % 4 else math.nan)
     assert found["x"] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_, np.float32, np.int64])
+def test_targets_are_numbers_of_any_kind_and_booleans(kind: Callable[[bool], Any]) -> None:
+    study = sampled_at_random(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), 30)
+    assert importances(study, target=lambda t: kind(t.params["x"] > 0.5))["x"] > 0.9
+
+
+def test_a_target_beyond_the_largest_double_counts_as_infinite() -> None:
+    study = sampled_at_random(lambda t: t.suggest_float("x", 0, 1), 3)
+    assert optimizer_of(study, target=lambda t: 10**400 if t.number else 1).n_complete == 1
+
+
+@pytest.mark.parametrize("given", ["a", None, timedelta(1), np.timedelta64(1, "s"), 1j])
+def test_targets_that_are_no_numbers_are_refused(given: Any) -> None:
+    study = sampled_at_random(lambda t: t.suggest_float("x", 0, 1), 3)
+    with pytest.raises(ArgumentTypeError, match="target: expected a number for trial 0, got "):
+        importances(study, target=lambda t: given)
 
 
 def test_a_study_without_parameters_has_no_importances() -> None:
