@@ -21,7 +21,7 @@ from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 from bkbopt.spaces.values import as_float, is_real
 
-__all__ = ["optimizer_of"]
+__all__ = ["Target", "of_complete", "optimizer_of"]
 
 #: A number of a complete trial.
 Target = Callable[[FrozenTrial], float]
@@ -29,7 +29,6 @@ Target = Callable[[FrozenTrial], float]
 logger = logging.getLogger(__name__)
 
 
-@in_usual_settings
 def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
 
@@ -61,6 +60,24 @@ def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
         >>> optimizer_of(study).recommend() == study.sampler.recommend(study)
         True
     """
+    opt = of_complete(study, target)
+    finished = [trial for trial in trials_of(study) if trial.state.is_finished()]
+    n_pruned = sum(trial.state == TrialState.PRUNED for trial in finished)
+    if n_pruned:
+        estimated = isinstance(study.sampler, BKBSampler) and target is None
+        logger.warning(
+            "study: %d of %d finished trials were pruned, and have no value in the optimizer: its models and pictures "
+            "are of the others.%s",
+            n_pruned,
+            len(finished),
+            " study.sampler.recommend(study) estimates their values." if estimated else "",
+        )
+    return opt
+
+
+@in_usual_settings
+def of_complete(study: Study, target: Target | None) -> Optimizer:
+    """What `optimizer_of` returns, without its warning of pruned trials: for readers that are of complete ones."""
     check_study(study)
     sampler = study.sampler if isinstance(study.sampler, BKBSampler) else BKBSampler(seed=0)
     with sampler._lock:
@@ -82,14 +99,6 @@ def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     )
     finished = [trial for trial in trials if trial.state.is_finished()]
     finished.sort(key=lambda trial: evaluation_of(trial).order)
-    n_pruned = sum(trial.state == TrialState.PRUNED for trial in finished)
-    if n_pruned:
-        logger.warning(
-            "study: %d of %d finished trials were pruned, and have no value in the optimizer: its models and pictures "
-            "are of the others. study.sampler.recommend(study) estimates their values.",
-            n_pruned,
-            len(finished),
-        )
     by_number = sorted(trials, key=lambda trial: trial.number)
     adopted = [(_trial(t, _values_of(t, target)), _space_of(t.distributions)) for t in by_number]
     adopt(opt._core, adopted, [t.number for t in finished])

@@ -7,7 +7,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.sampler import check_study
-from bkbopt.adapters.studies import Target, optimizer_of
+from bkbopt.adapters.studies import Target, of_complete
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.plots.coordinates import has_dimensions
 from bkbopt.plots.readings import n_values
@@ -70,7 +70,7 @@ class BKBImportanceEvaluator(BaseImportanceEvaluator):
 
 def _shares(study: Study, target: Target | None) -> Mapping[str, Share]:
     """The Sobol indices of the parameters that vary; none if there is no finite value."""
-    opt = optimizer_of(study, target=target)
+    opt = of_complete(study, target)
     return variance_shares(opt) if has_dimensions(opt) and n_values(opt) else {}
 
 

@@ -147,7 +147,7 @@ def test_refusals_name_the_argument() -> None:
         evaluator.evaluate(fronts)
 
 
-def test_failed_and_pruned_trials_are_not_explained() -> None:
+def test_failed_and_pruned_trials_are_not_explained_and_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
         if trial.number % 3 == 1:
@@ -156,4 +156,6 @@ def test_failed_and_pruned_trials_are_not_explained() -> None:
 
     study = sampled_at_random(objective, 60)
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL}
+    caplog.clear()
     assert importances(study)["x"] == pytest.approx(1.0 / 1.01, abs=0.01)
+    assert not caplog.records

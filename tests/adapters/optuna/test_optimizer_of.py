@@ -177,6 +177,15 @@ def test_a_choice_of_an_added_trial_is_the_one_that_it_is_equal_to() -> None:
     assert same_choice(study, opt)
 
 
+def test_a_sampler_without_recommendations_is_not_advised(caplog: pytest.LogCaptureFixture) -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(bowl, n_trials=3)
+    study.tell(study.ask({name: D.FloatDistribution(0, 1) for name in "xy"}), state=TrialState.PRUNED)
+    with caplog.at_level(logging.WARNING, logger="bkbopt"):
+        optimizer_of(study)
+    assert [record.getMessage()[-18:] for record in caplog.records] == ["are of the others."]
+
+
 def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -189,6 +198,7 @@ def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(
     (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("bkbopt")]
     assert "1 of 8 finished trials were pruned, and have no value in the optimizer" in warned
     assert [(trial.state, trial.values) for trial in opt.trials[6:]] == [("COMPLETE", ())] * 2
+    assert warned.endswith("study.sampler.recommend(study) estimates their values.")
     assert opt.best_trial.id == study.best_trial.number
     with pytest.raises(ArgumentError, match="save: expected trials with values or constraints, got trial 6 without"):
         opt.save(tmp_path / "copy.db")
