@@ -25,6 +25,9 @@ class BKBImportanceEvaluator(BaseImportanceEvaluator):
     trials, or split them, describe the sampled points, most of which are near the optimum; a model is evaluated
     everywhere. The study may have any sampler.
 
+    The space has the latest range of each parameter. Numbers are uniform in it, in the logarithm where `log=True` (the
+    evaluators of Optuna that fit trees take them as uniform without it), and choices are equally likely.
+
     Example:
         >>> import optuna
         >>> from bkbopt.adapters.optuna import BKBImportanceEvaluator

@@ -124,6 +124,15 @@ def test_targets_that_are_no_numbers_are_refused(given: Any) -> None:
         importances(study, target=lambda t: given)
 
 
+def test_parameters_are_uniform_in_their_own_scales_and_latest_ranges() -> None:
+    def digits(trial: optuna.Trial) -> float:
+        high = 1.0 if trial.number % 2 or trial.number > 55 else 2.0
+        return math.log10(trial.suggest_float("x", 1e-4, 1.0, log=True)) + 4.0 * trial.suggest_float("y", 0.0, high)
+
+    # Both have a range of 4: by a uniform x, or by the first range of y, the shares are unequal.
+    assert importances(sampled_at_random(digits, 60)) == pytest.approx({"x": 0.5, "y": 0.5}, abs=0.01)
+
+
 def test_a_study_without_parameters_has_no_importances() -> None:
     assert importances(sampled_at_random(lambda t: float(t.number), 3)) == {}
 
