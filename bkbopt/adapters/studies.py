@@ -21,7 +21,7 @@ from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 from bkbopt.spaces.values import as_float, is_real
 
-__all__ = ["Target", "of_complete", "optimizer_of"]
+__all__ = ["optimizer_of"]
 
 #: A number of a complete trial.
 Target = Callable[[FrozenTrial], float]
