@@ -91,6 +91,13 @@ MODELS = (
         ("search/test_models.py",),
     ),
     Fault(
+        "points of the front are tied",
+        "search/criteria/pareto.py",
+        "(scores - math.log(SMALLEST)).abs() < ROUNDING, 0.0)",
+        "(scores - math.log(SMALLEST)).abs() < 0.0, 0.0)",
+        ("search/test_models.py",),
+    ),
+    Fault(
         "the reference near a short front is that front",
         "search/criteria/pareto.py",
         "torch.where(spread > SHORT * whole, near.maximum(reference_of(F)), reference_of(F))",

@@ -53,18 +53,46 @@ def gains(points: Tensor, pending: Tensor = X[:0]) -> Tensor:
     return of_two_objectives(pending).criterion(ACQUISITIONS["ucb"], np.random.default_rng(0))(points)
 
 
+def improvements(points: Tensor, pending: Tensor = X[:0]) -> Tensor:
+    """The same without the widths that are added to points of the front."""
+    combined = of_two_objectives(pending).combined
+    assert combined.improvement is not None
+    return combined.improvement(torch.stack([bound(points) for bound in combined.objectives], 1))
+
+
 def test_a_known_point_of_several_objectives_has_nothing_to_gain_whatever_its_noise() -> None:
-    scores = gains(X)
+    scores = improvements(X)
     # Those on the front of the bounds are at no distance from it, the others behind it.
     assert float(scores.max()) == pytest.approx(math.log(SMALLEST), abs=1e-12)
     assert int((scores > math.log(SMALLEST) - 1e-9).sum()) >= 2
 
 
 def test_a_pending_point_of_several_objectives_has_nothing_to_gain() -> None:
-    before = gains(ELSEWHERE)
+    before = improvements(ELSEWHERE)
     best = int(before.argmax())
     assert float(before[best]) > math.log(1e-3)
-    assert float(gains(ELSEWHERE, ELSEWHERE[[best]])[best]) == pytest.approx(math.log(SMALLEST), abs=1e-12)
+    assert float(improvements(ELSEWHERE, ELSEWHERE[[best]])[best]) == pytest.approx(math.log(SMALLEST), abs=1e-12)
+
+
+def test_of_points_of_the_front_the_one_with_the_widest_bounds_has_the_largest_score() -> None:
+    scores, front = gains(X), improvements(X) > math.log(SMALLEST) - 1e-9
+    width = torch.stack([2.0 * m(X)[1].sqrt() for m in (model(1), model(2))]).sum(0)
+    torch.testing.assert_close(scores[front], math.log(SMALLEST) + width[front], rtol=0.0, atol=1e-9)
+    assert torch.equal(scores[~front], improvements(X)[~front])
+    assert bool((scores[~front] < math.log(SMALLEST)).all())
+
+
+def test_a_noisy_pool_without_rows_that_improve_is_not_searched_at_one_row() -> None:
+    arms, rng = np.random.default_rng(0).random((12, 2)), np.random.default_rng(1)
+    opt = bo.Optimizer(bo.Pool(arms), directions=["minimize", "minimize"], seed=0)
+    rows = []
+    for _ in range(60):
+        trial = opt.ask()
+        assert trial.index is not None
+        x, y = arms[trial.index]
+        opt.tell(trial, (np.array([x**2, 1.0 - x + y]) + 0.2 * rng.standard_normal(2)).tolist())
+        rows.append(trial.index)
+    assert max(np.bincount(rows)) < 20
 
 
 def test_narrow_suggestions_for_several_objectives_gain_nothing_far_behind_an_end_of_the_front() -> None:

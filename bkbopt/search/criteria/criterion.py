@@ -368,7 +368,7 @@ class Combined:
         for weight, term in self._terms:
             scores = scores + weight * term(X)
         if self.improvement is not None:
-            scores = scores + self.improvement(torch.stack([bound(X) for bound in self.objectives], 1))
+            scores = scores + self.improvement.untied([bound.with_means(X) for bound in self.objectives])
         return scores
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ dominates. It is zero for dominated bounds; there the score decreases with the d
 gradient.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ SHORT = 0.05
 
 #: Lower bound of the volume, below which the score depends on the distance from the front.
 SMALLEST = 1e-12
+
+#: Difference from the score of no improvement up to which a point counts as one of the front.
+ROUNDING = 1e-9
 
 Floats = npt.NDArray[np.float64]
 
@@ -172,6 +176,17 @@ class Improvement:
         of those behind the reference.
         """
         return self.with_slopes(Y)[0]
+
+    def untied(self, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        """Scores `(n,)` of points with means and bounds, `(n,)` each, of each objective.
+
+        Points of the front improve nothing and have equal scores. To each of them the width of its bounds is added, the
+        sum over the objectives: where no other point improves, as late in a pool with noise, the least known one of the
+        front is evaluated again, and not always the first.
+        """
+        scores = self(torch.stack([upper for _, upper in parts], 1))
+        width = torch.stack([upper - mean for mean, upper in parts]).sum(0)
+        return scores + width.where((scores - math.log(SMALLEST)).abs() < ROUNDING, 0.0)
 
     def with_slopes(self, Y: Tensor) -> tuple[Tensor, Tensor]:
         """Scores `(n,)` and their gradients `(n, k)` at the bounds `Y (n, k)`."""
