@@ -13,6 +13,13 @@ CHOICES = (
         ("search/test_choosing.py",),
     ),
     Fault(
+        "rows that are surely infeasible are evaluated again",
+        "search/choosing.py",
+        "X[log_p < math.log(1.0 - SURE)]",
+        "X[log_p < -1e9]",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
         "a batch repeats rows where the noise does not matter",
         "search/choosing.py",
         "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)",

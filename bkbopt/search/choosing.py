@@ -1,6 +1,7 @@
 """Choice of a point: the width of its bound, which points are excluded, and whether it is a perturbation."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
+from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import RECENT, is_perturbation, is_within_schedule, perturbation
@@ -201,7 +203,7 @@ class Chooser:
     def _levels(self, candidates: CandidateSet) -> Iterator[tuple[Tensor, bool]]:
         """Sets of excluded points, (t, d), see `Options.exclusions`, and whether each excludes one row only."""
         options, posteriors, closed = self.options, self.posteriors, self._closed(candidates)
-        stricter = [torch.cat([closed, self._spent(candidates)])]
+        stricter = [torch.cat([closed, self._spent(candidates), self._infeasible(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
         if listed and not self._rows_are_named and self._is_without_noise:
@@ -256,6 +258,19 @@ class Chooser:
                 spent.append(i)
             sums[first] += leverage
         return pending[spent]
+
+    def _infeasible(self, candidates: CandidateSet) -> Tensor:
+        """Known points of a discrete set that are infeasible with probability `SURE`, for several objectives, (i, d).
+
+        Points of the front score next to nothing. An infeasible point that would improve it scores more, however small
+        its probability is, and would be evaluated again and again.
+        """
+        X, constraints = self.posteriors.known.X, self.posteriors.constraints
+        is_open = candidates.is_discrete and not self.options.avoid_duplicates
+        if not (is_open and constraints and len(self.posteriors.models) > 1):
+            return X[:0]
+        log_p = torch.stack([constraint.log_probability(X) for constraint in constraints]).sum(0)
+        return X[log_p < math.log(1.0 - SURE)]
 
     def _is_useless_repeat(self, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""

@@ -411,3 +411,19 @@ def test_there_late_suggestions_that_exploit_may_repeat_a_point() -> None:
         opt.tell(trial, value(trial))
     assert repeated
     assert all(number % 2 == 0 for number in repeated)
+
+
+def test_with_several_objectives_a_row_that_is_surely_infeasible_is_not_evaluated_again() -> None:
+    arms, rng = np.random.default_rng(0).random((40, 2)), np.random.default_rng(1)
+    violation = 0.3 - arms[:, 1]
+    opt = bo.Optimizer(bo.Pool(arms), directions=["minimize"] * 2, constraints=["c"], seed=1)
+    counts = Counter[int]()
+    for _ in range(60):
+        trial, (e, f, g) = opt.ask(), 0.1 * rng.standard_normal(3)
+        assert trial.index is not None
+        x, y = arms[trial.index]
+        opt.tell(trial, [x**2 + e, 1.0 - x + y + f], constraints={"c": violation[trial.index] + g})
+        counts[trial.index] += 1
+    # Those within half a standard deviation of the noise may need more values until they are known to be.
+    assert max(counts[row] for row in range(40) if violation[row] > 0.05) <= 3
+    assert max(counts.values()) > 3
