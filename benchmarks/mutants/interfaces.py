@@ -247,8 +247,8 @@ STUDIES = (
     Fault(
         "a target of a study has as many directions as the study",
         "adapters/studies.py",
-        "directions=[direction.name.lower() for direction in study.directions] if target is None else",
-        "directions=[direction.name.lower() for direction in study.directions] if True else",
+        "directions=_directions(study) if target is None else",
+        "directions=_directions(study) if True else",
         IMPORTANCES,
     ),
 )

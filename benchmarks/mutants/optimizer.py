@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["OPTIMIZER"]
 
+OBJECTIVES = ("optimizer/test_objectives.py",)
 MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_minimizing_ends.py", "optimizer/test_sharing.py")
 OPENING = ("optimizer/test_storage_opening.py",)
 QUEUE = ("optimizer/test_held_and_queued.py",)
@@ -16,6 +17,34 @@ CHANGED = ("optimizer/test_changed_spaces.py",)
 REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
+    Fault(
+        "values told by name are in the order of the dict",
+        "optimizer/objectives.py",
+        "return [given[name] for name in names]",
+        "return list(given.values())",
+        OBJECTIVES,
+    ),
+    Fault(
+        "a constraint among the values told by name is left out",
+        "optimizer/objectives.py",
+        "if other is not None or not all",
+        "if not all",
+        OBJECTIVES,
+    ),
+    Fault(
+        "a view of a log has the names that another process knows",
+        "optimizer/log_rows.py",
+        "view({name: schema.from_json(value) for name, value in options.items()}, spaces)",
+        'view({**{n: schema.from_json(v) for n, v in options.items()}, "objectives": None}, spaces)',
+        OBJECTIVES,
+    ),
+    Fault(
+        "a log with names is opened with them in another order",
+        "optimizer/saving.py",
+        'new = [*ANEW, "objectives"] if held.get("objectives") is None else ANEW',
+        'new = [*ANEW, "objectives"]',
+        OBJECTIVES,
+    ),
     Fault(
         "a run ends while a constraint has no value",
         "optimizer/stopping.py",

@@ -33,12 +33,13 @@ def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
 
     The study may have any sampler. If it is a `BKBSampler`, the optimizer has its options and its model. Trials keep
-    their numbers and times. Ranges are the latest ones. A parameter that some trials lack is conditional on another one
-    whose values decide in all trials whether it is there, if there is one. Without one, as where it depends on a float,
-    trials may be recommended without it; a copy made by `save`, whose space has all parameters, recommends only trials
-    that have them. Trials that were pruned, and infinite values, have no value here and are not learnt; the sampler
-    estimates the former, counts infinitely bad values as failures, and may recommend another point. `save` refuses
-    trials that a log cannot hold: without a value, without parameters, or outside of their ranges.
+    their numbers and times, objectives the names of `study.set_metric_names`. Ranges are the latest ones. A parameter
+    that some trials lack is conditional on another one whose values decide in all trials whether it is there, if there
+    is one. Without one, as where it depends on a float, trials may be recommended without it; a copy made by `save`,
+    whose space has all parameters, recommends only trials that have them. Trials that were pruned, and infinite values,
+    have no value here and are not learnt; the sampler estimates the former, counts infinitely bad values as failures,
+    and may recommend another point. `save` refuses trials that a log cannot hold: without a value, without parameters,
+    or outside of their ranges.
 
     The optimizer is a copy to be read, and does not follow the study. Later trials are asked of the study.
 
@@ -89,7 +90,7 @@ def of_complete(study: Study, target: Target | None) -> Optimizer:
     trials = trials_of(study)
     opt = Optimizer(
         space,
-        directions=[direction.name.lower() for direction in study.directions] if target is None else ["minimize"],
+        directions=_directions(study) if target is None else ["minimize"],
         constraints=sorted({name for trial in trials for name in trial.constraints}),
         seed=sampler._seed,
         surrogate=sampler._options.surrogate,
@@ -103,6 +104,13 @@ def of_complete(study: Study, target: Target | None) -> Optimizer:
     adopted = [(_trial(t, _values_of(t, target)), _space_of(t.distributions)) for t in by_number]
     adopt(opt._core, adopted, [t.number for t in finished])
     return opt
+
+
+def _directions(study: Study) -> list[str] | dict[str, str]:
+    """The directions of a study, by the names of its metrics if these are set and distinct."""
+    directions, names = [direction.name.lower() for direction in study.directions], study.metric_names or []
+    is_named = 0 < len(names) == len(set(names))
+    return dict(zip(names, directions, strict=True)) if is_named else directions
 
 
 def _space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:

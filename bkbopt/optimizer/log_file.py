@@ -388,9 +388,9 @@ class Writer:
             if earlier.rows is not None:
                 log_rows.put_space(self.connection, number, replace(earlier, rows=None))
         log_rows.put_space(self.connection, len(self.file.spaces), space)
-        self.connection.execute("DROP VIEW trials")
-        self.connection.execute(log_rows.view(self.file.options, [*self.file.spaces, space]))
+        log_rows.put_view(self.connection)
 
     def set_option(self, name: str, value: object) -> None:
         """Change the value of an option."""
         log_rows.put_option(self.connection, name, value)
+        log_rows.put_view(self.connection)  # names of objectives are names of its columns

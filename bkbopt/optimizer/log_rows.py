@@ -7,9 +7,10 @@ from typing import Any
 
 from bkbopt.errors import StateFileError
 from bkbopt.optimizer import log_schema as schema
+from bkbopt.optimizer.objectives import columns_of
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "described", "fill", "highest", "put", "put_option", "put_space", "summary", "view"]
+__all__ = ["Described", "described", "fill", "highest", "put", "put_option", "put_space", "put_view", "summary", "view"]
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,19 @@ def fill(
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
     for statement in schema.TABLES.values():
         connection.execute(statement)
-    connection.execute(view(options, spaces))
     for name, value in options.items():
         put_option(connection, name, value)
     for number, space in enumerate(spaces):
         put_space(connection, number, space)
+    put_view(connection)
     put(connection, entries, 0)
 
 
 def view(options: Mapping[str, Any], spaces: Sequence[Described]) -> str:
     """The view `trials` of a log with these options and spaces."""
     names = dict.fromkeys(name for space in spaces for name in space.names)
-    return schema.view_of(len(options["directions"]), options["constraints"], tuple(names))
+    values = columns_of("value", len(options["directions"]), options.get("objectives") or ())
+    return schema.view_of(values, options["constraints"], tuple(names))
 
 
 def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
@@ -112,6 +114,16 @@ def put_space(connection: sqlite3.Connection, number: int, space: Described) -> 
     """Write a space or pool."""
     cells = (number, schema.to_json(space.text), space.rows)
     connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
+
+
+def put_view(connection: sqlite3.Connection) -> None:
+    """Write the view `trials` of the options and spaces as the log has them now: other processes change them."""
+    options = dict(connection.execute("SELECT name, value FROM options"))
+    spaces = [
+        Described(schema.from_json(text)) for (text,) in connection.execute("SELECT space FROM spaces ORDER BY id")
+    ]
+    connection.execute("DROP VIEW IF EXISTS trials")
+    connection.execute(view({name: schema.from_json(value) for name, value in options.items()}, spaces))
 
 
 def described(rows: Sequence[schema.Row]) -> list[Described]:

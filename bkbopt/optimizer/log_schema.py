@@ -289,7 +289,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
 # -- for readers -------------------------------------------------------------------------------------------------------
 
 
-def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
+def view_of(value_columns: Sequence[str], constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
     """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except known noise and labels.
 
     Names with a null character have no column, since SQL cannot contain it.
@@ -297,8 +297,9 @@ def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Seq
     param_names, constraint_names = ([n for n in names if "\0" not in n] for names in (param_names, constraint_names))
     columns = ["id AS number"]
     columns += [
-        f"json_extract(objectives, '$[{j}]') AS {'value' if n_objectives == 1 else f'values_{j}'}"
-        for j in range(n_objectives)
+        f"json_extract(objectives, '$[{j}]') AS {name if name.isidentifier() and name.isascii() else _quoted(name)}"
+        for j, name in enumerate(value_columns)
+        if "\0" not in name
     ]
     columns += ["asked_at AS datetime_start", "told_at AS datetime_complete"]
     columns += ["round((julianday(told_at) - julianday(asked_at)) * 86400.0, 3) AS duration"]
@@ -308,10 +309,15 @@ def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Seq
     return f"CREATE VIEW trials AS SELECT {', '.join(columns)} FROM log"
 
 
+def _quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _cell(column: str, name: str) -> str:
     """The SQL expression of a name in a JSON column; JSON paths cannot contain names with quotes."""
-    alias = f"{column}_{name}".replace('"', '""')
+    alias = _quoted(f"{column}_{name}")
     if name.isalnum() and name.isascii():
-        return f'json_extract({column}, \'$."{name}"\') AS "{alias}"'
+        return f"json_extract({column}, '$.\"{name}\"') AS {alias}"
     own = name.replace("'", "''")
-    return f"(SELECT atom FROM json_each({column}) WHERE key = '{own}') AS \"{alias}\""
+    return f"(SELECT atom FROM json_each({column}) WHERE key = '{own}') AS {alias}"

@@ -3,6 +3,8 @@
 import html
 from typing import TYPE_CHECKING, Any
 
+from bkbopt.optimizer.objectives import aims_of
+
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings
 
@@ -19,7 +21,7 @@ def as_html(opt: "Readings") -> str:
     trials, lost = opt.trials, {trial.id for trial in opt.lost_trials}
     states = [LOST if trial.id in lost else trial.state for trial in trials]
     counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in dict.fromkeys(states)) or "no trials"
-    lines = [f"<b>Optimizer</b> to {', '.join(opt.directions)}: {html.escape(counts)}"]
+    lines = [f"<b>Optimizer</b> to {html.escape(aims_of(opt.directions, opt.objectives))}: {html.escape(counts)}"]
     complete = [trial for trial in trials if trial.values and trial.is_feasible]
     if complete and len(opt.directions) == 1:
         best, choice = opt.best_trial, opt.recommend()
@@ -29,12 +31,14 @@ def as_html(opt: "Readings") -> str:
         lines.append(f"Pareto front: {len(opt.best_trials)} trials")
     names = list(dict.fromkeys(name for trial in trials[-SHOWN:] for name in trial.params))
     label = ["label"] if any(trial.label is not None for trial in trials[-SHOWN:]) else []
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *label, *names])
+    values = opt.objectives or ("value",)
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", *values, *label, *names])
     rows = []
     for trial, state in zip(trials[-SHOWN:], states[-SHOWN:], strict=True):
-        values = ", ".join(f"{value:.6g}" for value in trial.values)
+        told = [f"{value:.6g}" for value in trial.values]
+        told = (told or [""] * len(values)) if opt.objectives else [", ".join(told)]
         own = ["" if trial.label is None else str(trial.label)] * len(label)
-        cells = [str(trial.id), state, values, *own]
+        cells = [str(trial.id), state, *told, *own]
         cells += [_short(trial.params.get(name, "")) for name in names]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""

@@ -43,7 +43,8 @@ class Optimizer(Readings):
             anything the surrogate's kernel understands, a path, memmap or table that a `Pool` leaves where it is,
             or a `Pool`, as `Pool.product` makes one). A list of (low, high) tuples is a space.
         direction: "minimize" or "maximize".
-        directions: a direction for each of several objectives, in place of `direction`.
+        directions: a direction for each of several objectives, in place of `direction`: a list, or a dict from names of
+            the objectives, {"loss": "minimize", "power": "maximize"}, by which values may be told.
         constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
         seed: seed of all random numbers; None for a random one.
         n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used; from
@@ -67,7 +68,8 @@ class Optimizer(Readings):
         feasible: `feasible(params) -> bool`; only points for which it is true are proposed. It gets a row's columns.
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
             continued, and the other arguments must be those it was made with (`Optimizer.open` takes them from it).
-            Omitted values of `seed`, `beta` and `n_startup_trials` are the file's; the last two may be changed.
+            Omitted values of `seed`, `beta`, `n_startup_trials` and names of objectives are the file's; `beta` and
+            `n_startup_trials` may be changed, names may be given if it has none.
         perturbations: whether some asks, fewer and fewer, search for a better basin: in a box by a random change of one
             parameter of the best point, a larger beta, or a new search of 60 trials, in pools and grids of noisy values
             among points without one (`search.perturbations`, `search.restarts`). Only with `fit=True`.
@@ -95,7 +97,7 @@ class Optimizer(Readings):
         space_or_pool: Any,
         *,
         direction: str = "minimize",
-        directions: Sequence[str] | None = None,
+        directions: Sequence[str] | Mapping[str, str] | None = None,
         constraints: Sequence[str] = (),
         seed: int | None = None,
         n_startup_trials: int = saving.STARTUP,
@@ -112,7 +114,8 @@ class Optimizer(Readings):
         file = None if storage is None else LogFile.existing(storage)
         if file is not None:
             beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
-        self.directions = as_directions(direction, directions)
+        self.directions, self.objectives = as_directions(direction, directions)
+        self.objectives = self.objectives or (saving.objectives_of(file) if file is not None else ())
         self.constraints = as_names("constraints", constraints)
         self.acquisition = acquisition
         self._core = as_designer(
@@ -259,8 +262,9 @@ class Optimizer(Readings):
             trial: a trial of `ask` or its id; or the parameters of a point as a dict, which complete a running trial at
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
-            value: a finite number in the user's units, or one for each of several objectives. For many trials an array
-                (n,) or (n, k), or names of columns. None if only constraints have values.
+            value: a finite number in the user's units, or one for each of several objectives; or a dict of these by the
+                names of the objectives, which may have other items. For many trials an array (n,) or (n, k), a list of
+                dicts, a dict of arrays, or names of columns. None if only constraints have values.
             constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
@@ -280,7 +284,7 @@ class Optimizer(Readings):
             ArgumentTypeError: an argument has the wrong type.
         """
         of_call = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
-        told, many = tell(self._core, self.constraints, trial, value, **of_call)
+        told, many = tell(self._core, self.objectives, self.constraints, trial, value, **of_call)
         return told if many else told[0]
 
     @locked
@@ -300,7 +304,7 @@ class Optimizer(Readings):
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
             raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
         arms = [{"index": row} for row in self.pool.rows_named(list(rows))]
-        return tell(self._core, self.constraints, arms, values, argument="values", **more)[0]
+        return tell(self._core, self.objectives, self.constraints, arms, values, argument="values", **more)[0]
 
     @locked
     def fail(self, trial: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
+from bkbopt.optimizer.objectives import aims_of, in_order, named_directions
 from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trial_tables import dataframe_of
@@ -38,17 +39,19 @@ class Readings(Predicting, Trust):
 
     Attributes:
         directions: "minimize" or "maximize", for each objective.
+        objectives: names of the objectives; empty if they have none.
         constraints: names of the outcome constraints.
         acquisition: name of the acquisition function, or the user's own.
     """
 
+    objectives: tuple[str, ...]
     constraints: tuple[str, ...]
     acquisition: str | Acquisition
 
     def __repr__(self) -> str:
         log, last = self._core.log, self._core.spaces[-1]
         n, unit = (len(last.names), "parameter") if isinstance(last, Space) else (len(last), "point")
-        what = f"{', '.join(self.directions)} over {n:,} {unit}{'s' * (n != 1)}"
+        what = f"{aims_of(self.directions, self.objectives)} over {n:,} {unit}{'s' * (n != 1)}"
         return f"<Optimizer to {what}: {len(log)} trials, {log.n_complete} of them with values>"
 
     def _repr_html_(self) -> str:
@@ -91,7 +94,7 @@ class Readings(Predicting, Trust):
         models = designer.options.models
         given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
         return {
-            "directions": self.directions,
+            "directions": named_directions(self.directions, self.objectives),
             "constraints": self.constraints,
             "n_startup_trials": int(self.n_startup_trials),
             "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
@@ -177,13 +180,17 @@ class Readings(Predicting, Trust):
         return [detached(trial) for trial in best_trials.front(self._core.log, self.directions, self.constraints)]
 
     @locked
-    def hypervolume(self, reference: Sequence[float]) -> float:
-        """The hypervolume of the Pareto front with respect to the `reference` point (k,), in the user's units.
+    def hypervolume(self, reference: Sequence[float] | Mapping[str, float]) -> float:
+        """The hypervolume of the Pareto front with respect to a point, in the user's units.
+
+        Args:
+            reference: the point (k,), or a dict of its numbers by the names of the objectives.
 
         Raises:
             ArgumentError: `reference` does not have one number for each objective.
         """
-        return best_trials.hypervolume(self._core.log, self.directions, self.constraints, reference)
+        point = in_order("reference", reference, self.objectives) if isinstance(reference, Mapping) else reference
+        return best_trials.hypervolume(self._core.log, self.directions, self.constraints, point)
 
     @property
     @locked
@@ -317,7 +324,7 @@ class Readings(Predicting, Trust):
     @locked
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row a trial, with Optuna's column names (number, value, params_*, ...), `std`, and UTC; needs pandas."""
-        return dataframe_of(list(self._core.log), len(self.directions))
+        return dataframe_of(list(self._core.log), len(self.directions), self.objectives)
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
@@ -345,4 +352,5 @@ class Readings(Predicting, Trust):
 
     def _describe(self) -> dict[str, Any]:
         """The arguments as a log stores them."""
-        return saving.describe_options(self._core, self.directions, self.constraints, self.acquisition)
+        aims = self.directions, self.objectives, self.constraints
+        return saving.describe_options(self._core, *aims, self.acquisition)

@@ -26,6 +26,7 @@ from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.objectives import named_directions
 from bkbopt.optimizer.trials import Entry
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.states import COMPLETE, WAITING
@@ -34,10 +35,10 @@ from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import shown
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "save"]
+__all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "save"]
 
 #: Arguments of `Optimizer` that are stored unchanged.
-ARGUMENTS = ("directions", "constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
+ARGUMENTS = ("constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
 #: Options that may be changed when a log is opened.
 ANEW = ("beta", "n_startup_trials")
 #: Largest number of characters of a value in a message.
@@ -59,7 +60,11 @@ STARTUP = _Default(10)
 
 
 def describe_options(
-    core: LoggedDesigner, directions: Sequence[str], constraints: Sequence[str], acquisition: object
+    core: LoggedDesigner,
+    directions: Sequence[str],
+    objectives: Sequence[str],
+    constraints: Sequence[str],
+    acquisition: object,
 ) -> dict[str, Any]:
     """The arguments of an optimizer as a log stores them.
 
@@ -67,10 +72,12 @@ def describe_options(
         ArgumentError: an argument cannot be stored.
     """
     options = core.designer.options
+    check_text(to_json(list(objectives)), "directions", "names")
     check_text(to_json(list(constraints)), "constraints", "names")
     return {
         "bkbopt": __version__,
         "directions": list(directions),
+        "objectives": list(objectives) or None,  # logs of earlier versions have no names
         "constraints": list(constraints),
         "entropy": core.designer.seed,
         "n_startup_trials": options.n_startup_trials,
@@ -152,6 +159,7 @@ def arguments_of(
         if options["feasible"] and not has_feasible and own is None:
             raise ArgumentError("feasible: expected the constraint of yours that the log was made with, got none.")
         arguments = {name: options[name] for name in ARGUMENTS}
+        arguments["directions"] = named_directions(options["directions"], objectives_of(file))
         arguments["acquisition"] = options["acquisition"] if acquisition is None else acquisition
         arguments["surrogate"] = read_surrogate(options["surrogate"], surrogate)
         arguments["beta"] = read_schedule(options["beta"], beta)
@@ -163,6 +171,12 @@ def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
     with file.fits():
         beta = read_schedule(file.options["beta"]) if beta is None else beta
         return beta, file.options["n_startup_trials"] if n_startup_trials is STARTUP else n_startup_trials
+
+
+def objectives_of(file: LogFile) -> tuple[str, ...]:
+    """The names of a log's objectives; empty if they have none."""
+    with file.fits():
+        return tuple(file.options.get("objectives") or ())
 
 
 def join(
@@ -188,7 +202,8 @@ def join(
         options = {**options, "entropy": file.options.get("entropy")}
     with file.fits():
         held = {**file.options, "surrogate": with_new_options(file.options["surrogate"])}
-    compared = [name for name in options if name not in ("bkbopt", *ANEW)]
+    new = [*ANEW, "objectives"] if held.get("objectives") is None else ANEW  # names may be given later
+    compared = [name for name in options if name not in ("bkbopt", *new)]
     other = [text for name in compared for text in _differences(name, held.get(name), options[name])]
     if other:
         raise ArgumentError(
@@ -196,7 +211,7 @@ def join(
             "same, take all from the log with Optimizer.open(path), or name another file."
         )
     follow(core, file, _current(file, given, mine, options["fit"]))
-    anew = {name: options[name] for name in ANEW if to_json(options[name]) != to_json(file.options.get(name))}
+    anew = {name: options[name] for name in new if to_json(options[name]) != to_json(file.options.get(name))}
     if anew:  # written last, since a log that cannot be read stays as it is
         with file.transaction() as writer:
             for name, value in anew.items():

@@ -15,6 +15,7 @@ from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.frames import is_table, named, rows_of
+from bkbopt.optimizer.objectives import without_names
 from bkbopt.optimizer.told_points import note_other_points, note_told_before
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trials import Outcome, Trial
@@ -95,6 +96,7 @@ def trial_ids(given: Any) -> tuple[list[int], bool]:
 
 def tell(
     core: "LoggedDesigner",
+    objectives: Sequence[str],
     constraint_names: Sequence[str],
     trial: Any,
     value: Any,
@@ -108,6 +110,7 @@ def tell(
 
     Args:
         core: the log with its designer.
+        objectives: the names of the objectives, if they have any.
         constraint_names: the names of all constraints.
         trial: the trial or trials.
         value: the value or values.
@@ -126,6 +129,7 @@ def tell(
         value,
         argument=argument,
         std=std,
+        objectives=objectives,
         n_objectives=len(problem.signs),
         constraint_names=constraint_names,
         without_gaps=core.conversion.without_gaps,
@@ -146,6 +150,7 @@ def _reports_of(
     *,
     argument: str,
     std: Any,
+    objectives: Sequence[str],
     n_objectives: int,
     constraint_names: Sequence[str],
     without_gaps: Callable[[Params], Params],
@@ -179,6 +184,10 @@ def _reports_of(
         for target in trial if many else [trial]:
             if not isinstance(target, Mapping):
                 trial_id(target)
+    value, std = (
+        without_names(name, given, objectives, constraint_names, many=many)
+        for name, given in ((argument, value), ("std", std))
+    )
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
@@ -198,6 +207,7 @@ def _one(name: str, given: Any, k: int) -> Any:
         expected = "a number" if k == 1 else f"{k} numbers, one for each objective"
         got = f"{shown(given)} of type {type(given).__name__}"
         got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got
+        got += "; name the objectives with directions={name: direction}" if isinstance(given, Mapping) else ""
         raise ArgumentTypeError(f"{name}: expected {expected}, got {got}.")
     try:
         n: int | None = len(given)

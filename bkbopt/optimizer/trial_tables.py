@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import extra
+from bkbopt.optimizer.objectives import columns_of
 from bkbopt.optimizer.trials import Trial
 
 if TYPE_CHECKING:
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["dataframe_of", "table_of"]
 
 
-def dataframe_of(trials: Sequence[Trial], n_objectives: int) -> "pandas.DataFrame":
+def dataframe_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> "pandas.DataFrame":
     """One row for each trial, with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
+
+    Args:
+        trials: the trials.
+        k: number of objectives.
+        objectives: their names, if they have any.
 
     Raises:
         MissingPackageError: pandas is not installed.
@@ -24,7 +30,7 @@ def dataframe_of(trials: Sequence[Trial], n_objectives: int) -> "pandas.DataFram
     with extra("pandas"):
         import pandas
 
-    columns = table_of(trials, n_objectives)
+    columns = table_of(trials, k, objectives)
     nan = float("nan")
     for name, cells in columns.items():
         if name.startswith(("value", "std", "constraints_")):
@@ -32,14 +38,14 @@ def dataframe_of(trials: Sequence[Trial], n_objectives: int) -> "pandas.DataFram
     return pandas.DataFrame(columns)
 
 
-def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
+def table_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> dict[str, list[Any]]:
     """The columns of the table of trials by name; missing values are None, times are in UTC."""
     columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
-    for j in range(n_objectives):
-        name = "value" if n_objectives == 1 else f"values_{j}"
+    for j, name in enumerate(columns_of("value", k, objectives)):
         columns[name] = [t.values[j] if t.values else None for t in trials]
-    for j in range(n_objectives if any(t.stds for t in trials) else 0):
-        columns["std" if n_objectives == 1 else f"stds_{j}"] = [t.stds[j] if t.stds else None for t in trials]
+    if any(t.stds for t in trials):
+        for j, name in enumerate(columns_of("std", k, objectives)):
+            columns[name] = [t.stds[j] if t.stds else None for t in trials]
     columns["datetime_start"] = [t.asked_at for t in trials]
     columns["datetime_complete"] = [t.told_at for t in trials]
     columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]

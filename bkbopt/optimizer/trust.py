@@ -4,9 +4,10 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import predictions
+from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.labelled_recommendations import belongs as belongs_to
 from bkbopt.optimizer.labelled_recommendations import certified
 from bkbopt.optimizer.locking import locked
@@ -22,6 +23,7 @@ class Trust:
     """Outliers, penalties, residuals and bounds; `Optimizer` sets the attributes."""
 
     directions: tuple[str, ...]
+    objectives: tuple[str, ...]
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
 
@@ -103,7 +105,7 @@ class Trust:
         return [detached(entry.trial) for entry in self._core.log.entries if entry.is_lost]
 
     @locked
-    def residuals(self, objective: int = 0) -> list[Residual]:
+    def residuals(self, objective: int | str = 0) -> list[Residual]:
         """How far each value is from what all others lead to expect, in standard deviations, the farthest first.
 
         A wrong value (a typing error, a broken device) mostly comes first, with a `score` of several standard
@@ -116,7 +118,7 @@ class Trust:
         online learner of one pass, such as "kons", has learnt the value that it predicts: its scores are smaller.
 
         Args:
-            objective: number of the objective.
+            objective: number or name of the objective.
 
         Raises:
             NotReadyError: there is no value yet.
@@ -131,9 +133,7 @@ class Trust:
             >>> worst.id, round(worst.value, 2), worst.score > 3.0
             (7, -0.88, True)
         """
-        k = check_count("objective", objective, 0)
-        if k >= len(self.directions):
-            raise ArgumentError(f"objective: expected a number below {len(self.directions)}, got {k}.")
+        k = as_objective(objective, len(self.directions), self.objectives)
         designer = self._core.followed("residuals")
         penalised = set(designer.history.penalised)
         entries = [entry for entry in self._core.log.valued() if entry.trial.id not in penalised]

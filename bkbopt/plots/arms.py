@@ -9,7 +9,7 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
-from bkbopt.plots.readings import predicted, told
+from bkbopt.plots.readings import name_of, predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.arms import Arms
@@ -28,7 +28,7 @@ def pool_ucb(
     ax: "Axes | None" = None,
     *,
     beta: float | None = None,
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """The rows of a pool, coloured by their confidence bounds, with the evaluated rows and the recommended one.
 
@@ -41,7 +41,7 @@ def pool_ucb(
         y: vertical axis, in the same form.
         ax: Axes to draw on; None for a new figure.
         beta: width in standard deviations; None for the optimizer's current beta.
-        value_name: label of the colour bar, with its unit.
+        value_name: label of the colour bar, with its unit; None for the name of the objective.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or coordinates are not numbers.
@@ -67,7 +67,7 @@ def pool_ucb(
     mean, std = predicted(opt, pool.X[:])
     bound = mean + sign * beta * std
     ax = axes_of(ax)
-    _draw_bounds(ax, sign, across, up, bound, value_name, beta)
+    _draw_bounds(ax, sign, across, up, bound, name_of(opt, value_name), beta)
     # Removed arms have no rows; equal arms have several.
     evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
     _draw_rows(ax, opt, across, up, evaluated)

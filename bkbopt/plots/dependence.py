@@ -17,7 +17,7 @@ from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
-from bkbopt.plots.readings import Told, predicted, told
+from bkbopt.plots.readings import Told, name_of, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, text_size, value_label
 
@@ -47,7 +47,7 @@ def partial_dependence(
     *,
     at: Mapping[str, Any] | None = None,
     n_samples: int = 128,
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """The posterior mean over `x`, or over `x` and `y`, averaged over all other parameters (Friedman 2001).
 
@@ -65,7 +65,7 @@ def partial_dependence(
         ax: Axes to draw on; None for a new figure.
         at: values of switches in place of those of the recommended point, which show another branch.
         n_samples: number of settings of the other parameters.
-        value_name: label of the value axis or colour bar, with its unit.
+        value_name: label of the value axis or colour bar, with its unit; None for the name of the objective.
 
     Raises:
         ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
@@ -86,12 +86,14 @@ def partial_dependence(
     across = dimension_of(coordinates, "x", x, center, ALONG)
     if y is None:
         ax = axes_of(ax)
-        _draw_curve(ax, averages, across, in_lines(value_label(value_name, "{}, averaged"), ax, across.room(ax)))
+        _draw_curve(
+            ax, averages, across, in_lines(value_label(name_of(opt, value_name), "{}, averaged"), ax, across.room(ax))
+        )
         note_level(ax, opt, averages.data)
         legend_below(ax, below=across.room(ax))
         return ax
     across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
-    ax, label = axes_of(ax), value_label(value_name, "{}, averaged over the rest")
+    ax, label = axes_of(ax), value_label(name_of(opt, value_name), "{}, averaged over the rest")
     mark_level(ax, _draw_surface(ax, averages, across, up, label), opt, averages.data)
     legend_below(ax, below=across.room(ax))
     return ax
@@ -117,7 +119,7 @@ def pairwise_dependence(
     *,
     at: Mapping[str, Any] | None = None,
     n_samples: int = 64,
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> np.ndarray:
     """Partial dependence of each parameter (on the diagonal) and each pair (below it).
 
@@ -128,7 +130,7 @@ def pairwise_dependence(
         figure: an empty figure or subfigure; None for a new one.
         at: values of switches in place of those of the recommended point, which show another branch.
         n_samples: number of settings of the other parameters.
-        value_name: label of the value, with its unit.
+        value_name: label of the value, with its unit; None for the name of the objective.
 
     Returns:
         The Axes, (k, k); None above the diagonal. Each pair has its own colour bar.
@@ -161,7 +163,7 @@ def pairwise_dependence(
         for j in range(i + 1):
             ax = axes[i, j] = figure.add_subplot(k, k, i * k + j + 1)
             if i == j:
-                _draw_curve(ax, averages, along[i], value_label(value_name, most=PANEL))
+                _draw_curve(ax, averages, along[i], value_label(name_of(opt, value_name), most=PANEL))
             else:
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
@@ -170,7 +172,7 @@ def pairwise_dependence(
     level = clipped_at(opt, averages.data.y)
     is_hatched = any(ax.patch.get_hatch() is not None for ax in axes.flat if ax is not None)
     notes = [*_held(opt, center, is_hatched=is_hatched), *([] if level is None else [in_words(level)])]
-    lines = [value_label(value_name, form, len(form) + PANEL), *notes]
+    lines = [value_label(name_of(opt, value_name), form, len(form) + PANEL), *notes]
     title = "\n".join(textwrap.fill(line, most) for line in lines)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes

@@ -11,7 +11,17 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.readings import drawable, penalised
-from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, as_optimizer, axes_of, legend_below, shortened
+from bkbopt.plots.style import (
+    BLUE,
+    GREY,
+    LONGEST_LABEL,
+    ORANGE,
+    as_optimizer,
+    axes_of,
+    legend_below,
+    names_of_values,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +38,7 @@ def pareto(
     ax: "Axes | None" = None,
     *,
     value_names: Sequence[str] | None = None,
-    objectives: tuple[int, int] | None = None,
+    objectives: tuple[int | str, int | str] | None = None,
 ) -> "Axes":
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
@@ -39,8 +49,8 @@ def pareto(
     Args:
         opt: an optimizer with at least two objectives and one feasible trial with values.
         ax: Axes to draw on; None for a new figure.
-        value_names: labels of the two axes, with their units; None for the numbers of the objectives.
-        objectives: numbers of the two objectives; None if there are two.
+        value_names: labels of the two axes, with their units; None for the names of the objectives, or their numbers.
+        objectives: numbers or names of the two objectives; None if there are two.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
@@ -58,7 +68,8 @@ def pareto(
     opt = as_optimizer(opt)
     across, up = _pair(opt, objectives)
     if value_names is None:
-        value_names = (f"value {across}", f"value {up}")
+        names = names_of_values(None, len(opt.directions), opt.objectives)
+        value_names = (names[across], names[up])
     is_list = isinstance(value_names, Sequence | np.ndarray) and not isinstance(value_names, str)
     if not is_list or len(value_names) != 2 or not all(isinstance(name, str) for name in value_names):
         raise ArgumentTypeError(
@@ -96,7 +107,7 @@ def pairs_of(k: int) -> list[tuple[int, int]]:
     return [*combinations(range(k), 2)] if k <= PAIRED else [(0, j) for j in range(1, k)]
 
 
-def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]:
+def _pair(opt: Optimizer, objectives: tuple[int | str, int | str] | None) -> tuple[int, int]:
     """The numbers of the two objectives to draw."""
     k = len(opt.directions)
     if k < 2 or (k > 2 and objectives is None):
@@ -105,6 +116,7 @@ def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]
         )
     given: Any = (0, 1) if objectives is None else objectives
     pair = tuple(given) if isinstance(given, Iterable) else ()
+    pair = tuple(opt.objectives.index(one) if one in opt.objectives else one for one in pair)
     if len(pair) != 2 or pair[0] == pair[1] or not all(number in range(k) for number in pair):
         raise ArgumentError(f"objectives: expected two different numbers from 0 to {k - 1}, got {objectives!r}.")
     return int(pair[0]), int(pair[1])

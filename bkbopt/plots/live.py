@@ -71,7 +71,7 @@ class LivePlot:
         every: float = 1.0,
         draw: "Callable[[Optimizer], Figure | Axes] | None" = None,
         show: "Callable[[Figure], object] | None" = None,
-        value_names: str | Sequence[str] = "value",
+        value_names: str | Sequence[str] | None = None,
     ) -> None:
         self.every = check_number("every", every, 0.0, "a number of seconds >= 0")
         for name, given in (("draw", draw), ("show", show)):
@@ -79,7 +79,7 @@ class LivePlot:
                 raise ArgumentTypeError(f"{name}: expected a callable or None, got {type(given).__name__}.")
         # Their number is known at the first picture.
         names_of_values(value_names, len(value_names) if isinstance(value_names, Sequence) else 1)
-        if draw is not None and value_names != "value":
+        if draw is not None and value_names is not None:
             raise ArgumentError(
                 f"value_names: expected none beside draw, which names values itself, got {value_names!r}; name them in "
                 "the function."
@@ -146,10 +146,10 @@ class _InPlace:
             self._handle.update(figure)
 
 
-def _picture(opt: Optimizer, value_names: str | Sequence[str]) -> "Figure":
+def _picture(opt: Optimizer, value_names: str | Sequence[str] | None) -> "Figure":
     """The picture for this number of objectives."""
     k = len(opt.directions)
-    names = names_of_values(value_names, k)
+    names = names_of_values(value_names, k, opt.objectives)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:
         draw_progress(opt, figure.add_subplot(), recommended=False, value_name=names[0])

@@ -29,7 +29,7 @@ PANEL = 40
 
 
 @in_usual_settings
-def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "Figure":
+def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) -> "Figure":
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
 
     With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
@@ -43,7 +43,8 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "
 
     Args:
         opt: an optimizer with at least one value.
-        value_names: label of the value, with its unit; for several objectives a list with one for each.
+        value_names: label of the value, with its unit; for several objectives a list with one for each. None for the
+            names of the objectives.
 
     Returns:
         A new figure, which is not registered with pyplot.
@@ -63,7 +64,7 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "
         ['evaluations', "share of the posterior mean's variance (%)"]
     """
     opt = as_optimizer(opt)
-    names = shortened(names_of_values(value_names, len(opt.directions)), PANEL)
+    names = shortened(names_of_values(value_names, len(opt.directions), opt.objectives), PANEL)
     return _of_one(opt, names[0]) if len(names) == 1 else _of_several(opt, names)
 
 

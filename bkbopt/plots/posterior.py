@@ -19,7 +19,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
-from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, predicted, told
+from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def posterior_slice(
     at: Mapping[str, Any] | None = None,
     width: float = 2.0,
     n: int = 200,
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """Posterior mean and band of the noise-free value along one parameter, with the data and the inducing points.
 
@@ -70,7 +70,7 @@ def posterior_slice(
         at: values of other parameters; the rest have the values of the recommended point.
         width: half the width of the band, in standard deviations.
         n: number of points along a continuum.
-        value_name: label of the value axis, with its unit.
+        value_name: label of the value axis, with its unit; None for the name of the objective.
 
     Raises:
         ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
@@ -113,7 +113,7 @@ def posterior_slice(
     if at is None and _is_visible(best.params, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), drawable([best.mean]))
     dimension.dress(ax, "x")
-    ax.set_ylabel(in_lines(value_label(value_name), ax, dimension.room(ax)), parse_math=False)
+    ax.set_ylabel(in_lines(value_label(name_of(opt, value_name)), ax, dimension.room(ax)), parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3, below=dimension.room(ax))
     return ax
@@ -129,7 +129,7 @@ def posterior_contour(
     what: Literal["mean", "std"] = "mean",
     at: Mapping[str, Any] | None = None,
     n: int = 50,
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
@@ -146,7 +146,7 @@ def posterior_contour(
         what: "mean" or "std".
         at: values of other parameters; the rest have the values of the recommended point.
         n: number of points along a continuum.
-        value_name: label of the colour bar, with its unit.
+        value_name: label of the colour bar, with its unit; None for the name of the objective.
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as for `posterior_slice`; also if `x` and `y` are the same.
@@ -170,7 +170,7 @@ def posterior_contour(
     X, active = coordinates.encoded(grid), coordinates.active([across, up], grid)
     surface = predicted(opt, X)[0 if what == "mean" else 1]
     surface[~active] = np.nan
-    label = value_label(value_name, f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
+    label = value_label(name_of(opt, value_name), f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
     bar = colour_grid(ax, across, up, surface, label)
     if what == "mean":
         mark_level(ax, bar, opt, data)

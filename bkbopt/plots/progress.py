@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import drawable, failed_in_words, has_model, left_out, recommended_so_far, told, values_of
+from bkbopt.plots.readings import (
+    drawable,
+    failed_in_words,
+    has_model,
+    left_out,
+    name_of,
+    recommended_so_far,
+    told,
+    values_of,
+)
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -24,7 +33,7 @@ TRIANGLE = 5.0
 
 
 def draw_progress(
-    opt: Optimizer, ax: "Axes | None" = None, *, recommended: bool = True, value_name: str = "value"
+    opt: Optimizer, ax: "Axes | None" = None, *, recommended: bool = True, value_name: str | None = None
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values beyond the axis are triangles that point there.
 
@@ -37,13 +46,13 @@ def draw_progress(
         opt: an optimizer with at least one value.
         ax: Axes to draw on; None for a new figure.
         recommended: whether to draw `recommended_so_far`, too.
-        value_name: label of the value axis, with its unit.
+        value_name: label of the value axis, with its unit; None for the name of the objective.
     """
     data = told(opt)
     # During the start-up design a recommendation would require a fit, and not be that of the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
     earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
-    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier, value_name=value_name)
+    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     out, everything = left_out(opt, data), np.ones_like(feasible)
     masks = (feasible & ~out, feasible, everything) if len(data.y) >= FEW else (everything,)
@@ -51,7 +60,7 @@ def draw_progress(
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
     _draw_values(ax, data.y, limits, feasible, out)
-    ax.set_ylabel(value_label(value_name), parse_math=False)
+    ax.set_ylabel(value_label(name_of(opt, value_name)), parse_math=False)
     failed = failed_in_words([opt])
     if failed:
         ax.set_xlabel(f"evaluations with a value (and {failed})")

@@ -39,6 +39,7 @@ __all__ = [
     "learnt",
     "left_out",
     "n_values",
+    "name_of",
     "penalised",
     "predicted",
     "recommended_so_far",
@@ -150,6 +151,11 @@ def is_modelled(opt: Optimizer) -> bool:
 def n_values(opt: Optimizer) -> int:
     """The number of trials with values that are no penalties."""
     return opt.n_complete - len(opt.penalties)
+
+
+def name_of(opt: Optimizer, value_name: str | None) -> str:
+    """The label of the value, which is the name of the single objective if none was given."""
+    return (opt.objectives or ("value",))[0] if value_name is None else value_name
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

@@ -50,7 +50,7 @@ def report(
     path: str | os.PathLike[str],
     *,
     title: str = "Report of a run",
-    value_names: str | Sequence[str] = "value",
+    value_names: str | Sequence[str] | None = None,
 ) -> None:
     """Write a run as a page of HTML: one file that needs no network, for large and small screens, light and dark.
 
@@ -66,7 +66,8 @@ def report(
         opt: an optimizer with any number of trials.
         path: of the file; an existing file is replaced in a single step.
         title: of the page.
-        value_names: name of the value, with its unit; for several objectives a list with one for each.
+        value_names: name of the value, with its unit; for several objectives a list with one for each. None for the
+            names of the objectives.
 
     Raises:
         ArgumentTypeError: `opt` is not an optimizer, `path` is no path, or a name is not a string.
@@ -86,7 +87,7 @@ def report(
         True
     """
     opt, k = as_optimizer(opt), len(opt.directions)
-    names = names_of_values(value_names, k)
+    names = names_of_values(value_names, k, opt.objectives)
     if not isinstance(title, str):
         raise ArgumentTypeError(f"title: expected a text, got {title!r}.")
     target = as_path(path)

@@ -158,13 +158,17 @@ def in_lines(label: str, ax: "Axes", below: float) -> str:
     return textwrap.fill(label, max(int(length / CHARACTER), LONGEST // 2))
 
 
-def names_of_values(value_names: object, k: int) -> list[str]:
+def names_of_values(value_names: object, k: int, objectives: Sequence[str] = ()) -> list[str]:
     """A name for each of `k` objectives: those of a list, or one text, which is numbered if there are several.
+
+    None stands for the names of the objectives, or for "value" if they have none.
 
     Raises:
         ArgumentTypeError: no text and no list of texts.
         ArgumentError: not one name for each objective.
     """
+    if value_names is None:
+        value_names = objectives or "value"
     if isinstance(value_names, str):
         return [value_names] if k == 1 else [f"{value_names} {j}" for j in range(k)]
     if not isinstance(value_names, Sequence) or not all(isinstance(name, str) for name in value_names):

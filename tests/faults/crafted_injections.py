@@ -12,6 +12,7 @@ from typing import Any
 
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.log_rows import Described
+from bkbopt.optimizer.objectives import columns_of
 from tests.faults.crafted_json import edited, hostile_cell
 from tests.faults.foreign_files import foreign_file, hot_journal, schema_edit
 
@@ -94,7 +95,8 @@ def _new_view(db: sqlite3.Connection) -> None:
     options = {name: schema.from_json(value) for name, value in db.execute("SELECT name, value FROM options")}
     texts = [schema.from_json(text) for (text,) in db.execute("SELECT space FROM spaces ORDER BY id")]
     names = dict.fromkeys(name for text in texts for name in Described(text).names)
-    view = schema.view_of(len(options["directions"]), options["constraints"], tuple(names))
+    values = columns_of("value", len(options["directions"]), options.get("objectives") or ())
+    view = schema.view_of(values, options["constraints"], tuple(names))
     db.execute("DROP VIEW trials")
     db.execute(view)
 

@@ -71,10 +71,14 @@ def test_trials_of_copies_and_queued_ones_are_those_of_the_optimizer(tmp_path: P
     assert opt.tell(queued, 1.0).value == copy.tell(opt.trials[0], 1.0).value == 1.0
 
 
+#: What to do where values are told by names that the optimizer does not have.
+NAMED = "name the objectives with directions={name: direction}"
+
+
 def test_usual_slips_in_the_call_are_named() -> None:
     opt = optimizer()
     trial = opt.ask()
-    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, "{'loss': 0.3} of type dict")):
+    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, f"{{'loss': 0.3}} of type dict; {NAMED}")):
         with pytest.raises(ArgumentTypeError, match=f"^value: expected a number, got {got}.$"):
             opt.tell(trial, given)
     with pytest.raises(ArgumentTypeError, match=r"got a Trial, which comes first: tell\(trial, value\)"):

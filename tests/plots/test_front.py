@@ -132,3 +132,25 @@ def test_names_of_values_in_an_overview_are_one_for_each_objective() -> None:
         plots.overview(opt, value_names=3)  # type: ignore[arg-type]
     with pytest.raises(errors.NotReadyError, match="expected at least one value"):
         plots.overview(bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0))
+
+
+def test_labels_are_the_names_of_the_objectives() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], directions={"loss": "minimize", "power": "maximize", "c": "minimize"}, seed=0)
+    opt.tell([{"x0": 0.1}, {"x0": 0.5}, {"x0": 0.9}], [[1.0, 2.0, 0.0], [2.0, 1.0, 3.0], [3.0, 0.0, 2.0]])
+    ax = plots.pareto(opt, objectives=("power", "loss"))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("power (maximize)", "loss (minimize)")
+    labels = [ax.get_ylabel() for ax in plots.overview(opt).axes]
+    assert {f"best {name} so far" for name in ("loss", "power", "c")} <= set(labels)
+    assert plots.pareto(opt, objectives=(1, 0), value_names=("a", "b")).get_xlabel() == "a (maximize)"
+    with pytest.raises(errors.ArgumentError, match="objectives: expected two different numbers from 0 to 2"):
+        plots.pareto(opt, objectives=("power", "other"))
+
+
+def test_labels_are_the_name_of_a_single_objective() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, directions={"loss": "minimize"}, seed=0)
+    opt.tell([{"x0": i / 4, "x1": 1.0 - i / 4} for i in range(5)], [1.0, 0.2, 0.1, 0.4, 0.9])
+    assert plots.overview(opt).axes[0].get_ylabel() == plots.posterior_slice(opt, "x0").get_ylabel() == "loss"
+    assert plots.partial_dependence(opt, "x0", n_samples=4).get_ylabel() == "loss, averaged"
+    assert plots.posterior_slice(opt, "x0", value_name="error").get_ylabel() == "error"
+    bars = [ax.get_ylabel() for ax in plots.posterior_contour(opt, "x0", "x1", n=5).figure.axes]
+    assert "posterior mean of loss" in bars

@@ -85,7 +85,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
         self._left: list[Trial] = []
         self.optimizer = Optimizer(
             self._problem.space,
-            directions=list(self._problem.directions.values()),
+            directions=self._problem.directions,
             constraints=list(self._problem.limits),
             **options,
         )

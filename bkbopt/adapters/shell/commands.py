@@ -244,8 +244,8 @@ def _add_first(commands: _Commands) -> None:
     run.epilog = (
         "In COMMAND and its arguments {name} stands for the value of a parameter, empty where it is inactive; {{ and\n"
         "}} are braces. The environment has BKBOPT_PARAMS (JSON) and BKBOPT_TRIAL. The last line of the output is the\n"
-        "value: a number for each objective, and name=number for each constraint. Another exit status than 0, or no\n"
-        "number, fails the trial.\n\n"
+        "value: a number for each objective, or name=number for each if they have names, and name=number for each\n"
+        "constraint. Another exit status than 0, or no number, fails the trial.\n\n"
         "Ctrl-C ends the commands and queues their points; the same command line continues. A kill -9 may leave\n"
         "commands running: end them yourself. Their trials are run again after a minute without heartbeat; if nothing\n"
         "else is left to do, the same command line waits for that."
@@ -317,8 +317,8 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
     text = (
         "past data: a CSV file with a line for each trial and columns named as the parameters, value (values_0, "
-        "values_1, ...), and if there are any std and the constraints; or a table of `bkbopt export`; all lines or "
-        "none; starts torch"
+        "values_1, ..., or names of objectives), and if there are any std and the constraints; or a table of "
+        "`bkbopt export`; all lines or none; starts torch"
     )
     tell.add_argument("--from", dest="past", metavar="PAST.csv", help=text)
     text = "tell the lines of --from, too, that equal finished trials in parameters and values, as real repeats may"

@@ -214,24 +214,30 @@ def _ending(status: int) -> str:
 def outcome_of(output: str, aims: Aims) -> Outcome:
     """The values on the last line of an output: numbers, and `name=number` for constraints, separated by blanks.
 
+    Objectives with names may be given as `name=number`, too.
+
     Raises:
         FormError: the line has another form.
         ArgumentError: a value is not finite.
     """
     line = last_line(output)
     values: list[float] = []
+    named: dict[str, float] = {}
     limits: dict[str, float] = {}
     for word in line.split():
         name, equals, text = word.rpartition("=")
         number = _number(text)
-        if number is None or (equals and name in limits):
+        of_name = named if name in aims.objectives else limits
+        if number is None or (equals and name in of_name):
             raise FormError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
         if equals:
-            limits[name] = number
+            of_name[name] = number
         else:
             values.append(number)
-    if not values and not limits:
+    if not (values or named or limits):
         raise FormError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
+    if named:
+        values = _all_named(values, named, aims, line)
     try:
         outcome = check_outcome(aims, values, limits, advice=WITHOUT_VALUE)
     except ArgumentError as error:
@@ -242,6 +248,15 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     if missing:  # without this check the trial would be feasible
         raise FormError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
     return outcome
+
+
+def _all_named(values: list[float], named: dict[str, float], aims: Aims, line: str) -> list[float]:
+    """The values of the objectives, all of which have to be given by name."""
+    missing = next((name for name in aims.objectives if name not in named), None)
+    if values or missing is not None:
+        expected = f"{missing}=number" if missing is not None else "name=number for each objective, and no other number"
+        raise FormError(f"output: expected {expected} on the last line as well, got {_cut(line)}.")
+    return [named[name] for name in aims.objectives]
 
 
 def _number(text: str) -> float | None:

@@ -119,27 +119,27 @@ def export(args: argparse.Namespace) -> Iterator[Row]:
         )
     file = LogFile(args.state)
     trials = _trials(file)
-    n_objectives = len(Aims.of(file).directions)
+    aims = Aims.of(file)
     import io
 
     if args.out == "-":
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")  # as in a file, whatever the terminal shows
-        _write_table(sys.stdout, trials, n_objectives)
+        _write_table(sys.stdout, trials, aims)
         return
     from bkbopt._support.replacing import replace_atomically
 
     def write(raw: IO[bytes]) -> None:
         text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-        _write_table(text, trials, n_objectives)
+        _write_table(text, trials, aims)
         text.detach()
 
     replace_atomically(args.out, write)
     yield {"export": args.out, "trials": len(trials)}
 
 
-def _write_table(out: IO[str], trials: list[Trial], n_objectives: int) -> None:
-    columns = table_of(trials, n_objectives)
+def _write_table(out: IO[str], trials: list[Trial], aims: Aims) -> None:
+    columns = table_of(trials, len(aims.directions), aims.objectives)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(map(as_cell, row) for row in zip(*columns.values(), strict=True))

@@ -162,9 +162,10 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None, *, with_
     bound of `Optimizer.regret_certificate`.
     """
     if len(opt.directions) > 1:
+        aims = Aims.of_optimizer(opt)
         for each in opt.recommend_front(fixed=fixed):
             where = point(each.params, each.index, each.label)
-            yield {**where, "means": list(each.means), "stds": list(each.stds), **_sure(each)}
+            yield {**where, "means": aims.by_name(each.means), "stds": aims.by_name(each.stds), **_sure(each)}
         return
     choice = opt.recommend(fixed=fixed)
     row = {**point(choice.params, choice.index, choice.label), "mean": choice.mean, "std": choice.std, **_sure(choice)}
@@ -227,7 +228,7 @@ def report(args: argparse.Namespace) -> Iterator[Row]:
 
     check_other_file("out", args.out, args.state)
     opt = loaded(args)
-    plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or "value")
+    plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or None)
     yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
 
 

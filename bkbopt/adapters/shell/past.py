@@ -16,6 +16,7 @@ from bkbopt.adapters.shell.rows import Aims, Row, as_cell
 from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.objectives import columns_of
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL
 
@@ -85,9 +86,11 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     path, rows = args.past, _read(args.past)
     opt = opened(args)
     k = len(opt.directions)
-    values = args.value or (["value"] if k == 1 else [f"values_{j}" for j in range(k)])
-    table = _table(path, rows, {*values, *_own_names(opt)})
-    stds = [name for name in (["std"] if k == 1 else [f"stds_{j}" for j in range(k)]) if name in table.columns]
+    values = args.value or columns_of("value", k, opt.objectives)
+    table = _table(path, rows, {*values, *opt.objectives, *_own_names(opt)})
+    if not args.value and not set(values) & set(table.columns) and opt.objectives:  # a table of the user's own
+        values = list(opt.objectives)
+    stds = [name for name in columns_of("std", k, opt.objectives) if name in table.columns]
     if len(values) != k:
         raise ArgumentError(f"--value: expected {k}, one for each objective, got {values}.")
     missing = [name for name in values if name not in table.columns]

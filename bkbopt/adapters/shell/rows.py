@@ -1,7 +1,7 @@
 """Rows of output: one JSON object per line, and cells of tables."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,28 +20,35 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Aims:
-    """Directions and constraints of an optimizer."""
+    """Directions, constraints and names of the objectives of an optimizer; empty if they have none."""
 
     directions: tuple[str, ...]
     constraints: tuple[str, ...]
+    objectives: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, file: LogFile) -> "Aims":
         """The aims of a log."""
         with file.fits():
-            return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]))
+            objectives = file.options.get("objectives") or ()
+            return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]), tuple(objectives))
 
     @classmethod
     def of_optimizer(cls, opt: "Optimizer") -> "Aims":
         """The aims of an optimizer."""
-        return cls(opt.directions, opt.constraints)
+        return cls(opt.directions, opt.constraints, opt.objectives)
 
     @property
     def row(self) -> Row:
         """The aims as a row of output."""
-        several = len(self.directions) > 1
-        aims: Row = {"directions": list(self.directions)} if several else {"direction": self.directions[0]}
+        aims: Row = {"direction": self.directions[0]}
+        if self.objectives or len(self.directions) > 1:
+            aims = {"directions": self.by_name(self.directions)}
         return aims | ({"constraints": list(self.constraints)} if self.constraints else {})
+
+    def by_name(self, items: Sequence[Any]) -> dict[str, Any] | list[Any]:
+        """One item for each objective, by its name, or as a list if they have none."""
+        return dict(zip(self.objectives, items, strict=True)) if self.objectives else list(items)
 
 
 def as_line(row: Row) -> str:
@@ -71,8 +78,10 @@ def point(params: Mapping[str, Any], index: int | None, label: Any = None) -> Ro
 
 def finished(aims: Aims, trial: Trial) -> Row:
     """A trial with its outcome, as a row of output."""
-    several = len(aims.directions) > 1
-    values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
+    if aims.objectives or len(aims.directions) > 1:
+        values: Row = {"values": aims.by_name(trial.values) if trial.values else None}
+    else:
+        values = {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
     where = point(trial.params, trial.index, trial.label)
     return {"id": trial.id, "state": trial.state, **values, **limits, **where}

@@ -54,7 +54,11 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
     with_blanks = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
     if with_blanks:
         raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {with_blanks[0]!r}.")
-    if args.stop_at_regret is not None and len(options.get("directions", ())) > 1:
+    directions = options.get("directions", ())
+    doubled = next((name for name in directions if name in options.get("constraints", ())), None)
+    if isinstance(directions, dict) and doubled is not None:
+        raise ArgumentError(f"constraints: expected other names than those of objectives, got {doubled!r}.")
+    if args.stop_at_regret is not None and len(directions) > 1:
         raise ArgumentError("--stop-at-regret: expected a space with a single objective, got several; use --trials.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)

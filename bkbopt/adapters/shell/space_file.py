@@ -2,7 +2,8 @@
 
 A search space in TOML:
 
-    direction = "minimize"               # options of Optimizer, all of them optional; or directions = [...]
+    direction = "minimize"               # options of Optimizer, all of them optional; or directions = [...],
+                                         # or of named objectives directions = { loss = "minimize", ... }
     # constraints = ["heat"]             # values that come with each trial and must be <= 0
     seed = 0
 

@@ -171,6 +171,7 @@ def test_several_objectives_are_those_of_an_optimizer_told_the_same() -> None:
         generator.ingest([{**point, "b": values[1], "a": values[0]}])
         opt.tell(trial, values)
     assert [trial.values for trial in generator.optimizer.best_trials] == [trial.values for trial in opt.best_trials]
+    assert generator.optimizer.objectives == ("a", "b")
 
 
 @pytest.mark.slow

@@ -288,6 +288,18 @@ def test_a_report_of_several_objectives_and_pruned_trials_is_written(tmp_path: P
     assert "1 without value" in page
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_objectives_have_the_names_of_the_metrics() -> None:
+    study = several(["minimize", "maximize"])
+    study.optimize(lambda trial: (bowl(trial), trial.params["x"]), n_trials=3)
+    assert optimizer_of(study).objectives == ()
+    study.set_metric_names(["same", "same"])
+    assert optimizer_of(study).objectives == ()
+    study.set_metric_names(["cost", "x"])
+    assert optimizer_of(study).objectives == ("cost", "x")
+    assert optimizer_of(study, target=lambda trial: trial.values[1]).objectives == ()
+
+
 def test_reading_a_study_changes_nothing_in_it() -> None:
     read, left = new_study(), new_study()
     for study in (read, left):

@@ -14,6 +14,7 @@ from tests.adapters.shell.calls import has_ended, wait_until
 
 ONE = Aims(("minimize",), ())
 TWO = Aims(("minimize", "maximize"), ("heat",))
+NAMED = Aims(("minimize", "maximize"), ("heat",), ("loss", "power"))
 
 
 def python(code: str, *, seconds: float | None = 60.0, aims: Aims = ONE) -> tuple[Outcome, str | None]:
@@ -51,6 +52,8 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("1\t2 heat=0", TWO) == Outcome((1.0, 2.0), {"heat": 0.0})
     assert outcome_of("heat=-1 1 2", TWO) == Outcome((1.0, 2.0), {"heat": -1.0})
     assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
+    assert outcome_of("power=2 heat=0 loss=1", NAMED) == outcome_of("1 2 heat=0", NAMED) == Outcome((1, 2), {"heat": 0})
+    assert outcome_of("heat=3", NAMED) == Outcome((), {"heat": 3.0})
     assert outcome_of("1 weight=g=2", Aims(("minimize",), ("weight=g",))) == Outcome((1.0,), {"weight=g": 2.0})
 
 
@@ -68,6 +71,10 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
         ("1 cold=3", ONE, r"constraints: expected names among \(\), got 'cold'"),
         ("1 2 heat=1 heat=2", TWO, "name=number once"),
         ("1 2", TWO, "output: expected heat=number on the last line as well, got '1 2'"),
+        ("loss=1 heat=1", NAMED, "output: expected power=number on the last line as well, got 'loss=1 heat=1'"),
+        ("loss=1 power=2 3 heat=1", NAMED, "expected name=number for each objective, and no other number"),
+        ("loss=1 loss=1 power=2 heat=1", NAMED, "name=number once"),
+        ("loss=1 power=2 heat=1", TWO, r"constraints: expected names among \('heat',\), got 'loss'"),
         ("1 2 heat=nan", TWO, r"constraints\['heat'\]: expected finite values"),
         ("x" * 1000, ONE, "got '(x{300})[.]{3}'[.]$"),
     ],

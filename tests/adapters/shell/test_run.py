@@ -199,6 +199,32 @@ def test_several_objectives_and_constraints_come_on_one_line(
         assert (trial["constraints"], trial["feasible"]) == ({"heat": -1.0}, True)
 
 
+def test_objectives_with_names_come_by_name_and_are_written_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = 'directions = { loss = "minimize", power = "maximize" }\nseed = 0\n'
+    space = tmp_path / "space.toml"
+    space.write_text(f"{head}[space]\nx = {{ type = 'float', low = 0.0, high = 1.0 }}\n")
+    words = [sys.executable, "-S", "-c", "print('power=' + str(2 * {x}), 'loss=' + str({x}))"]
+    front = call(capsys, "run", space, "--trials", 3, "--", *words)
+    assert [list(point["means"]) for point in front] == [["loss", "power"]] * 3
+    state = tmp_path / "space.db"
+    assert call(capsys, "show", state)[0]["directions"] == {"loss": "minimize", "power": "maximize"}
+    trials = call(capsys, "show", state, "--trials")
+    for trial in trials:
+        assert trial["values"] == {"loss": trial["params"]["x"], "power": 2 * trial["params"]["x"]}
+    call(capsys, "export", state, tmp_path / "trials.csv")
+    own = (tmp_path / "trials.csv").read_text().replace("values_", "").replace("params_", "")
+    (tmp_path / "own.csv").write_text(own)  # the names alone, as users write them
+    for copy, past in (("a.db", "trials.csv"), ("b.db", "own.csv")):
+        call(capsys, "init", space, tmp_path / copy)
+        call(capsys, "tell", tmp_path / copy, "--from", tmp_path / past)
+        again = call(capsys, "show", tmp_path / copy, "--trials")
+        assert [trial["values"] for trial in again] == [trial["values"] for trial in trials]
+    space.write_text(space.read_text().replace("seed", 'constraints = ["loss"]\nseed'))
+    assert "expected other names than those of objectives, got 'loss'" in refused(capsys, "run", space, "--", *words)
+
+
 def test_a_run_ends_at_the_regret_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "space.toml").write_text("seed = 0\n[space]\nx = { type = 'int', low = 0, high = 10 }\n")
     words = ["--", sys.executable, "-S", "-c", "print(({x} - 2) ** 2)"]

@@ -1,0 +1,95 @@
+"""Names of objectives: their columns in tables, and values that are told by name.
+
+The module imports neither torch nor NumPy.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["aims_of", "columns_of", "in_order", "named_directions", "without_names"]
+
+
+def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
+    """The columns "value" or "std" of each of `k` objectives, named as in Optuna's tables.
+
+    Without names they are value, or values_0, values_1, ...; with names value_loss, or values_loss, values_time, ...
+    """
+    if names:
+        return [f"{stem}{'s' * (k > 1)}_{name}" for name in names]
+    return [stem] if k == 1 else [f"{stem}s_{j}" for j in range(k)]
+
+
+def named_directions(directions: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | dict[str, str]:
+    """The directions as they were given: by name, if the objectives have names."""
+    return dict(zip(names, directions, strict=True)) if names else tuple(directions)
+
+
+def aims_of(directions: Sequence[str], names: Sequence[str]) -> str:
+    """What is minimised and maximised, as text: "minimize" or "minimize loss, maximize power"."""
+    return ", ".join(map(" ".join, zip(directions, names, strict=True)) if names else directions)
+
+
+def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str], limits: Sequence[str] = ()) -> list[Any]:
+    """The items of a mapping in the order of the objectives; others are left out, as metrics of the black box.
+
+    Args:
+        argument: the name of what is given, for messages.
+        given: the mapping.
+        names: names of the objectives.
+        limits: names of the constraints.
+
+    Raises:
+        ArgumentTypeError: the objectives have no names.
+        ArgumentError: an objective is missing, or a constraint is among the items, where it would not be told.
+    """
+    if not names:
+        raise ArgumentTypeError(
+            f"{argument}: expected numbers, since the objectives have no names, got {dict(given)!r}; name them with "
+            "directions={name: direction}."
+        )
+    other = next((name for name in limits if name in given and name not in names), None)
+    if other is not None or not all(name in given for name in names):
+        advice = "" if other is None else f"; tell the constraint by constraints={{{other!r}: value}}"
+        raise ArgumentError(f"{argument}: expected the objectives {tuple(names)}, got {tuple(given)}{advice}.")
+    return [given[name] for name in names]
+
+
+def without_names(argument: str, given: Any, names: Sequence[str], limits: Sequence[str], *, many: bool) -> Any:
+    """What is given by name, as `tell` takes it without names; all else, and all if there are no names, as it is.
+
+    Args:
+        argument: the name of what is given, for messages.
+        given: anything; by name are a mapping, and for `many` trials a list of mappings, too. Items of a mapping for
+            many trials are numbers for each trial, names of columns, or a number for all.
+        names: names of the objectives.
+        limits: names of the constraints.
+        many: whether it is for many trials.
+
+    Raises:
+        ArgumentError: as in `in_order`, or different numbers of items.
+    """
+    if not names:
+        return given
+    if isinstance(given, Mapping):
+        parts = in_order(argument, given, names, limits)
+        if len(parts) == 1:
+            return parts[0]
+        return _as_rows(argument, parts, names) if many else parts
+    if many and isinstance(given, list | tuple) and any(isinstance(one, Mapping) for one in given):
+        rows = [in_order(argument, one, names, limits) if isinstance(one, Mapping) else one for one in given]
+        return [row[0] if isinstance(row, list) and len(names) == 1 else row for row in rows]
+    return given
+
+
+def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]:
+    """Numbers of each objective as rows of numbers; names of columns, or numbers for all trials, as they are."""
+    lists = [None if isinstance(part, str) or not isinstance(part, Iterable) else list(part) for part in parts]
+    whole = [part for part in lists if part is not None]
+    if not whole:
+        return parts
+    if len(whole) < len(parts) or len(set(map(len, whole))) > 1:
+        got = {name: "no list" if part is None else len(part) for name, part in zip(names, lists, strict=True)}
+        raise ArgumentError(f"{argument}: expected a list for each objective, all of one length, got lengths {got}.")
+    return [list(row) for row in zip(*whole, strict=True)]

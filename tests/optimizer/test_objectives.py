@@ -1,0 +1,223 @@
+"""Named objectives: values told by name are those told in order; names in tables, logs and messages."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+NAMED = {"loss": "minimize", "power": "maximize"}
+SPACE = {"x": (0.0, 1.0)}
+POINTS = [{"x": 0.1}, {"x": 0.4}, {"x": 0.9}]
+LOSS, POWER = [3.0, 1.0, 2.0], [5.0, 4.0, 6.0]
+
+
+def optimizer(directions: Any = NAMED, **options: Any) -> bo.Optimizer:
+    return bo.Optimizer(SPACE, directions=directions, seed=0, **options)
+
+
+FORMS: dict[str, Callable[[bo.Optimizer], object]] = {
+    "a dict for each": lambda opt: [
+        opt.tell(point, {"power": power, "loss": loss}, std={"power": 0.2, "loss": 0.1})
+        for point, loss, power in zip(POINTS, LOSS, POWER, strict=True)
+    ],
+    "a list of dicts": lambda opt: opt.tell(
+        POINTS,
+        [{"loss": loss, "power": power} for loss, power in zip(LOSS, POWER, strict=True)],
+        std=[{"power": 0.2, "loss": 0.1}] * 3,
+    ),
+    "a dict of lists": lambda opt: opt.tell(
+        POINTS, {"power": POWER, "loss": LOSS}, std={"loss": [0.1] * 3, "power": [0.2] * 3}
+    ),
+    "a dict of arrays, and a std for all": lambda opt: opt.tell(
+        POINTS, {"power": torch.tensor(POWER), "loss": np.array(LOSS)}, std={"loss": 0.1, "power": 0.2}
+    ),
+    "columns by name": lambda opt: opt.tell(
+        pd.DataFrame({"x": [0.1, 0.4, 0.9], "l": LOSS, "p": POWER}),
+        {"power": "p", "loss": "l"},
+        std={"power": 0.2, "loss": 0.1},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_values_told_by_name_are_those_told_in_order(form: str) -> None:
+    named, plain = optimizer(), optimizer(list(NAMED.values()))
+    FORMS[form](named)
+    plain.tell(POINTS, np.c_[LOSS, POWER], std=[0.1, 0.2])
+    assert [(t.params, t.values, t.stds) for t in named.trials] == [(t.params, t.values, t.stds) for t in plain.trials]
+    assert named.recommend_front() == plain.recommend_front()
+    assert named.objectives == ("loss", "power")
+    assert plain.objectives == ()
+
+
+def test_a_single_objective_may_have_a_name() -> None:
+    opt = optimizer({"loss": "minimize"})
+    opt.tell({"x": 0.1}, {"loss": 2.0})
+    opt.tell(POINTS[1:], {"loss": [1.0, 3.0]}, std={"loss": 0.5})
+    opt.tell([{"x": 0.5}, {"x": 0.6}], [{"loss": 4.0}, {"loss": 5.0}])
+    opt.tell({"x": 0.7}, 6.0)
+    assert [trial.value for trial in opt.trials] == [2.0, 1.0, 3.0, 4.0, 5.0, 6.0]
+    assert opt.direction == "minimize"
+    assert opt.trials[1].stds == (0.5,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"loss": 1.0}, r"^value: expected the objectives \('loss', 'power'\), got \('loss',\)\.$"),
+        (
+            {"loss": 1.0, "Power": 2.0},
+            r"^value: expected the objectives \('loss', 'power'\), got \('loss', 'Power'\)\.$",
+        ),
+        (
+            {"loss": 1.0, "power": 2.0, "heat": 3.0},
+            r"; tell the constraint by constraints=\{'heat': value\}\.$",
+        ),
+        ({"loss": 1.0, "power": float("nan")}, "expected finite"),
+    ],
+)
+def test_other_names_are_refused_and_nothing_is_told(given: dict[str, float], message: str) -> None:
+    opt = optimizer(constraints=["heat"])
+    trial = opt.ask()
+    for target, value in ((trial, given), ([trial], [given]), ([trial], {k: [v] for k, v in given.items()})):
+        with pytest.raises(ArgumentError, match=message):
+            opt.tell(target, value)
+    assert opt.n_complete == 0
+    assert opt.trials[trial.id].state == "RUNNING"
+
+
+def test_other_metrics_of_the_black_box_are_left_out() -> None:
+    opt = optimizer()
+    opt.tell(POINTS[0], {"epochs": 7, "power": 2.0, "loss": 1.0, "model": "net"})
+    opt.tell(POINTS[1:], [{"power": 2.0, "loss": 1.0, "epochs": 3}, {"power": 3.0, "loss": 4.0}])
+    assert [trial.values for trial in opt.trials] == [(1.0, 2.0), (1.0, 2.0), (4.0, 3.0)]
+
+
+def test_lists_of_different_lengths_are_refused() -> None:
+    opt = optimizer()
+    message = r"expected a list for each objective, all of one length, got lengths \{'loss': 3, 'power': %s\}"
+    with pytest.raises(ArgumentError, match=message % 2):
+        opt.tell(POINTS, {"loss": LOSS, "power": POWER[:2]})
+    with pytest.raises(ArgumentError, match=message % "'no list'"):
+        opt.tell(POINTS, {"loss": LOSS, "power": 1.0})
+    assert len(opt.trials) == 0
+
+
+def test_gaps_among_values_told_by_name_fail_or_are_left_out() -> None:
+    values = [{"loss": 1.0, "power": 2.0}, {"loss": None, "power": 2.0}]
+    failing, skipping = optimizer(), optimizer()
+    failing.tell(POINTS[:2], values, invalid="fail")
+    skipping.tell(POINTS[:2], values, invalid="skip")
+    assert [trial.state for trial in failing.trials] == ["COMPLETE", "FAIL"]
+    assert [trial.values for trial in skipping.trials] == [(1.0, 2.0)]
+
+
+@pytest.mark.parametrize("given", [{}, {"loss": "least"}, {"loss": None}, {1: "minimize"}, "minimize"])
+def test_directions_that_are_none_are_refused(given: Any) -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^directions: expected"):
+        optimizer(given)
+    with pytest.raises(ArgumentError, match=r"^direction: expected none beside directions"):
+        bo.Optimizer(SPACE, direction="maximize", directions=NAMED)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_names_are_those_of_optunas_tables() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    for directions in (NAMED, {"loss": "minimize"}):
+        study = optuna.create_study(directions=list(directions.values()))
+        study.set_metric_names(list(directions))
+        theirs = study.ask({"x": optuna.distributions.FloatDistribution(0.0, 1.0)})
+        study.tell(theirs, [1.0, 2.0][: len(directions)])
+        opt = optimizer(directions)
+        opt.tell(theirs.params, dict(zip(directions, [1.0, 2.0], strict=False)))
+        expected, got = study.trials_dataframe(), opt.trials_dataframe()
+        assert list(got.columns) == list(expected.columns)
+        for name in got.columns[1 : 1 + len(directions)]:
+            assert got[name].tolist() == expected[name].tolist()
+
+
+def test_known_noise_has_the_names_too() -> None:
+    opt = optimizer()
+    opt.tell(POINTS[0], {"loss": 1.0, "power": 2.0}, std={"power": 0.2, "loss": 0.1})
+    frame = opt.trials_dataframe()
+    assert (frame["stds_loss"][0], frame["stds_power"][0]) == (0.1, 0.2)
+
+
+def test_a_table_with_names_can_be_told_back() -> None:
+    opt, again = optimizer(), optimizer()
+    opt.tell(POINTS, {"loss": LOSS, "power": POWER})
+    frame = opt.trials_dataframe().rename(columns={"params_x": "x"})
+    again.tell(frame, {name: f"values_{name}" for name in opt.objectives}, columns=["x"])
+    assert [t.values for t in again.trials] == [t.values for t in opt.trials]
+
+
+def test_names_are_in_the_log_and_its_view(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    directions = {"loss": "minimize", 'odd "name"': "maximize"}
+    with_file = optimizer(directions, storage=path)
+    with_file.tell(POINTS[0], {"loss": 1.0, 'odd "name"': 2.0})
+    opened = bo.Optimizer.open(path)
+    assert opened.objectives == tuple(directions)
+    assert opened.options["directions"] == directions
+    opened.save(tmp_path / "copy.db")
+    assert bo.Optimizer.load(tmp_path / "copy.db").objectives == tuple(directions)
+    with sqlite3.connect(path) as db:
+        assert db.execute('SELECT values_loss, "values_odd ""name""" FROM trials').fetchall() == [(1.0, 2.0)]
+
+
+def test_a_log_without_names_gets_them_and_keeps_them(tmp_path: Path) -> None:
+    path, without = tmp_path / "log.db", list(NAMED.values())
+    first = optimizer(without, storage=path)
+    first.tell(POINTS[0], [1.0, 2.0])
+    second = optimizer(NAMED, storage=path)
+    first.set_space({"x": (0.0, 2.0)})  # by a process that does not know the names
+    third = bo.Optimizer({"x": (0.0, 2.0)}, directions=without, storage=path)
+    assert second.objectives == third.objectives == bo.Optimizer.open(path).objectives == ("loss", "power")
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT values_loss, values_power FROM trials").fetchall() == [(1.0, 2.0)]
+    with pytest.raises(ArgumentError, match=r'objectives is \["loss","power"\] in the log and \["power","loss"\] here'):
+        bo.Optimizer({"x": (0.0, 2.0)}, directions={"power": "minimize", "loss": "maximize"}, storage=path)
+
+
+def test_what_is_read_of_an_objective_takes_its_name() -> None:
+    opt = optimizer()
+    opt.tell(POINTS, {"loss": LOSS, "power": POWER})
+    assert opt.hypervolume({"power": 0.0, "loss": 4.0}) == opt.hypervolume([4.0, 0.0]) > 0.0
+    assert opt.residuals("power") == opt.residuals(1)
+    with pytest.raises(ArgumentError, match=r"objective: expected one of \('loss', 'power'\), or its number, got 'x'"):
+        opt.residuals("x")
+    with pytest.raises(ArgumentTypeError, match="reference: expected numbers, since the objectives have no names"):
+        optimizer(["minimize"] * 2).hypervolume({"loss": 4.0, "power": 0.0})
+
+
+def test_minimize_takes_the_dict_that_a_function_returns() -> None:
+    def measured(params: dict[str, float]) -> dict[str, float]:
+        return {"power": params["x"], "loss": (params["x"] - 0.3) ** 2}
+
+    def limited(params: dict[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+        return measured(params), {"heat": params["x"] - 0.8}
+
+    opt = bo.minimize(measured, SPACE, 4, directions=NAMED, seed=0)
+    with_limits = bo.minimize(limited, SPACE, 4, directions=NAMED, constraints=["heat"], seed=0)
+    for run in (opt, with_limits):
+        assert [t.values for t in run.trials] == [tuple(measured(t.params)[n] for n in NAMED) for t in run.trials]
+    assert [t.constraints["heat"] for t in with_limits.trials] == [t.params["x"] - 0.8 for t in with_limits.trials]
+
+
+def test_names_are_shown_where_an_optimizer_is_shown() -> None:
+    opt = optimizer({"a<b": "minimize", "power": "maximize"})
+    opt.tell(POINTS[0], [1.5, 2.5])
+    assert repr(opt).startswith("<Optimizer to minimize a<b, maximize power over 1 parameter: 1 trials")
+    page = opt._repr_html_()
+    assert "to minimize a&lt;b, maximize power" in page
+    assert "<th>state</th><th>a&lt;b</th><th>power</th>" in page
+    assert "<td>1.5</td><td>2.5</td>" in page
