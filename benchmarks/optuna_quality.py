@@ -222,7 +222,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, three problems, without GPSampler")
     parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS))
     parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
-    parser.add_argument("--problems", nargs="+", choices=list(TASKS), help="these tasks, whatever the set")
+    text = "these tasks, whatever the set; another name lists them all"
+    parser.add_argument("--problems", nargs="+", choices=list(TASKS), metavar="TASK", help=text)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")

@@ -19,6 +19,7 @@ from botorch.test_functions.synthetic import Griewank, Hartmann, Rosenbrock, Syn
 from benchmarks import structured_functions as structured
 from benchmarks.choice_tasks import CHOICES, ChoiceProblem
 from benchmarks.functions import PROBLEMS, Array, Problem, levy, random_peaks
+from benchmarks.pipelines import PIPELINES
 from benchmarks.sample_efficiency import off_centre
 from benchmarks.structured_functions import MixedProblem
 from benchmarks.tuning import TUNING, Tuning
@@ -349,6 +350,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
     "noiseless": NOISELESS,
+    "models": tuple(PIPELINES),
     "choices": tuple(problem.name for problem in CHOICES),
     "choices-noiseless": tuple(f"{problem.name}-noiseless" for problem in CHOICES),
     **OUTLIERS,
@@ -365,7 +367,7 @@ TASKS: dict[str, Callable[[], Task]] = {
         problem.name: lambda problem=problem: of_problem(problem)  # type: ignore[misc]
         for problem in (*_CLASSIC, *_DEVELOPMENT, *_HELD_OUT)
     },
-    **{name: lambda tuning=tuning: of_tuning(tuning) for name, tuning in TUNING.items()},  # type: ignore[misc]
+    **{name: lambda tuning=tuning: of_tuning(tuning) for name, tuning in (TUNING | PIPELINES).items()},  # type: ignore[misc]
 }
 TASKS |= {
     f"{problem.name}-noiseless": lambda problem=problem: without_noise(of_problem(problem))  # type: ignore[misc]

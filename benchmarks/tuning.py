@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 
 from benchmarks.samplers import quiet_optuna
 
-__all__ = ["N_SPLITS", "TUNING", "Tuning"]
+__all__ = ["N_SPLITS", "TUNING", "Tuning", "describe", "diabetes", "digits", "split_of", "tumours"]
 
 Params = Mapping[str, Any]
 Array = NDArray[Any]
@@ -70,7 +70,7 @@ class Tuning:
         return float(self.losses(params).mean())
 
 
-def _split(n: int, n_train: int, n_test: int, number: int) -> tuple[Array, Array]:
+def split_of(n: int, n_train: int, n_test: int, number: int) -> tuple[Array, Array]:
     """Rows to train and to test on."""
     rows = np.random.default_rng([SPLIT_STREAM, number]).permutation(n)
     return rows[:n_train], rows[n_train : n_train + n_test]
@@ -91,15 +91,15 @@ def suggest_boosting(trial: optuna.Trial) -> None:
 
 
 @functools.cache
-def _diabetes() -> tuple[Array, Array]:
+def diabetes() -> tuple[Array, Array]:
     X, y = load_diabetes(return_X_y=True)
     return X, (y - y.mean()) / y.std()
 
 
 def boosting_loss(params: Params, split: int) -> float:
     """Root mean squared error in standard deviations of the target: trained on 200 patients, tested on the others."""
-    X, y = _diabetes()
-    train, test = _split(len(X), 200, len(X) - 200, split)
+    X, y = diabetes()
+    train, test = split_of(len(X), 200, len(X) - 200, split)
     # The choices of a branch are known to the search only; a tree of so many leaves has no limit of its depth.
     settings = {"max_depth": None, **{k: v for k, v in params.items() if k not in ("growth", "features")}}
     model = GradientBoostingRegressor(**settings, random_state=split).fit(X[train], y[train])
@@ -122,15 +122,15 @@ def suggest_mlp(trial: optuna.Trial) -> None:
 
 
 @functools.cache
-def _digits() -> tuple[Array, Array]:
+def digits() -> tuple[Array, Array]:
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y
 
 
 def mlp_loss(params: Params, split: int) -> float:
     """Share of images classified wrongly: trained on 300, tested on 500 others."""
-    X, y = _digits()
-    train, test = _split(len(X), 300, 500, split)
+    X, y = digits()
+    train, test = split_of(len(X), 300, 500, split)
     settings = {k: params[k] for k in ("activation", "alpha", "batch_size", "max_iter", "solver")}
     model = MLPClassifier(
         [params[f"width{layer}"] for layer in range(params["layers"])],
@@ -166,15 +166,15 @@ def suggest_svm(trial: optuna.Trial) -> None:
 
 
 @functools.cache
-def _tumours() -> tuple[Array, Array]:
+def tumours() -> tuple[Array, Array]:
     X, y = load_breast_cancer(return_X_y=True)
     return X / X.max(0), y
 
 
 def svm_loss(params: Params, split: int) -> float:
     """Share of tumours classified wrongly: trained on 120, tested on the others."""
-    X, y = _tumours()
-    train, test = _split(len(X), 120, len(X) - 120, split)
+    X, y = tumours()
+    train, test = split_of(len(X), 120, len(X) - 120, split)
     scalers = {"none": None, "range": MinMaxScaler(), "deviation": StandardScaler()}
     settings = {k: v for k, v in params.items() if k not in ("scaling", "components")}
     # Where a kernel is no inner product the solver may not end by itself.
@@ -208,9 +208,9 @@ def random_settings(tuning: Tuning, n: int) -> list[Params]:
     return settings
 
 
-def main(n: int = 120) -> None:
-    """Print what is written down in `TUNING`, over n random settings."""
-    for tuning in TUNING.values():
+def describe(tunings: Mapping[str, Tuning], n: int = 120) -> None:
+    """Print what is written down of each model, over n random settings."""
+    for tuning in tunings.values():
         losses = np.array([tuning.losses(params) for params in random_settings(tuning, n)])
         true = losses.mean(1)
         lower, upper = np.quantile(true, [0.25, 0.75])
@@ -219,4 +219,4 @@ def main(n: int = 120) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    describe(TUNING, *(int(argument) for argument in sys.argv[1:]))

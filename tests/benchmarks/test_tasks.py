@@ -8,6 +8,7 @@ import optuna
 import pytest
 from botorch.test_functions import Griewank, Rosenbrock
 
+from benchmarks.pipelines import PIPELINES
 from benchmarks.structured_functions import mixed_bowl
 from benchmarks.tasks import (
     _CLASSIC,
@@ -25,7 +26,8 @@ from benchmarks.tuning import N_SPLITS, TUNING, random_settings
 from tests.sweeps import slow_but
 
 FUNCTIONS = [name for name in SETS["all"] if name not in TUNING]
-every_tuning = pytest.mark.parametrize("name", TUNING)
+MODELS = TUNING | PIPELINES
+every_model = pytest.mark.parametrize("name", MODELS)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -53,7 +55,7 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    named = ("choices", "choices-noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails")
+    named = ("models", "choices", "choices-noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails")
     apart = (NOISELESS, *(SETS[name] for name in named), *OUTLIERS.values())
     others = {name for names in apart for name in names}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
@@ -175,9 +177,9 @@ def test_integers_and_choices_are_suggested_as_integers_and_categories() -> None
         assert (expected < 1e-20) == (choice == problem.minimizers[0][-1])
 
 
-@every_tuning
+@every_model
 def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
-    tuning = TUNING[name]
+    tuning = MODELS[name]
     settings = random_settings(tuning, 1)[0]
     task = TASKS[name]()
     first, again = (task.observe(settings, seed=3, number=7) for _ in range(2))
@@ -186,9 +188,9 @@ def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
     assert len({task.observe(settings, seed=3, number=i)[0] for i in range(10)}) > 1
 
 
-@pytest.mark.parametrize("name", slow_but({"svm"}, TUNING))
+@pytest.mark.parametrize("name", slow_but({"svm", "ridge"}, MODELS))
 def test_the_true_value_is_the_mean_over_all_splits(name: str) -> None:
-    tuning = TUNING[name]
+    tuning = MODELS[name]
     settings = min(random_settings(tuning, 8), key=lambda s: s.get("n_estimators", s.get("max_iter", 0)))  # a fast one
     losses = tuning.losses(settings)
     assert losses.shape == (N_SPLITS,)
@@ -196,12 +198,13 @@ def test_the_true_value_is_the_mean_over_all_splits(name: str) -> None:
     assert tuning.observe(settings, seed=0, number=0) in losses
 
 
-@every_tuning
-def test_spaces_have_branches(name: str) -> None:
-    names = {frozenset(settings) for settings in random_settings(TUNING[name], 40)}
-    assert len(names) >= 4
-    lengths = {len(branch) for branch in names}
-    assert (min(lengths), max(lengths)) == {"boosting": (7, 8), "mlp": (8, 11), "svm": (4, 7)}[name]
+@every_model
+def test_notes_count_the_parameters_of_the_branches(name: str) -> None:
+    settings = random_settings(MODELS[name], 80)
+    lengths = {len(branch) for branch in settings}
+    counts = [int(number) for number in re.findall(r"\d+", MODELS[name].note)]
+    assert (min(lengths), max(lengths)) == (counts[0], counts[min(1, len(counts) - 1)])
+    assert len({parameter for branch in settings for parameter in branch}) == counts[-1]
 
 
 def test_a_diverged_network_is_worth_a_guess() -> None:
@@ -222,7 +225,7 @@ def test_a_diverged_network_is_worth_a_guess() -> None:
 
 @pytest.mark.slow
 def test_scales_that_are_written_down_are_of_the_size_of_those_measured() -> None:
-    for tuning in TUNING.values():
+    for tuning in MODELS.values():
         values = [np.mean([tuning.loss(s, split) for split in range(2)]) for s in random_settings(tuning, 40)]
         lower, upper = np.quantile(values, [0.25, 0.75])
         # 40 settings on two splits for 120 on forty: the same order of size is all that can be asked.
