@@ -66,10 +66,10 @@ plots.overview(opt, value_names="score")
 # ## Take the recommendation, not the best value
 #
 # `opt.best_trial` is the trial with the best observed value. The best of many noisy values is biased: it was selected
-# partly for its noise. `opt.recommend()` is the evaluated point with the best *lower confidence bound*, which also uses
-# the values nearby. The next cell repeats the search with several seeds, and compares the value reported for each of
-# the two points with its true value. It also records the regret certificates after every fifth value, for a later
-# section.
+# partly for its noise. `opt.recommend()` is the evaluated point with the best *pessimistic value*: the posterior mean,
+# which also uses the values nearby, plus one standard deviation. The next cell repeats the search with several seeds,
+# and compares the value reported for each of the two points with its true value. It also records the regret
+# certificates after every fifth value, for a later section.
 
 # %%
 rows, looks = [], []

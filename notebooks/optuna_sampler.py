@@ -99,7 +99,8 @@ print(f"mean true cost of {N_AFTER} trials of BKBSampler after them: {after.mean
 
 # %% [markdown]
 # With noise, take the answer from the sampler and not from the study. `study.best_trial` is the trial with the best
-# observed value, which is biased by selection; `recommend` returns the trial with the best lower confidence bound.
+# observed value, which is biased by selection; `recommend` returns the trial with the best *pessimistic value*, the
+# posterior mean plus one standard deviation.
 
 # %%
 choice = study.sampler.recommend(study)
