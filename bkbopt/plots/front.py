@@ -10,6 +10,7 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.plots.progress import reach_of
 from bkbopt.plots.readings import drawable, penalised
 from bkbopt.plots.style import (
     BLUE,
@@ -22,6 +23,7 @@ from bkbopt.plots.style import (
     names_of_values,
     shortened,
 )
+from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +32,8 @@ __all__ = ["pairs_of", "pareto"]
 
 #: Most objectives all pairs of which are drawn.
 PAIRED = 4
+#: Axis, 0 or 1, and side of a trial that is beyond the axes -> a triangle that points there.
+TRIANGLES = {(0, 1.0): ">", (0, -1.0): "<", (1, 1.0): "^", (1, -1.0): "v"}
 
 
 @in_usual_settings
@@ -43,8 +47,9 @@ def pareto(
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
     The line bounds the region that the front dominates. With noise the front is biased by selection, as a best value
-    is. With more than two objectives the picture shows two of them, and the front of all as dots without a line: its
-    trials may look dominated, if they are better in an objective that is not shown.
+    is. Trials far from the front are triangles at the edge. With more than two objectives the picture shows two of
+    them, and the front of all as dots without a line: its trials may look dominated, if they are better in an objective
+    that is not shown.
 
     Args:
         opt: an optimizer with at least two objectives and one feasible trial with values.
@@ -79,15 +84,8 @@ def pareto(
     aside = {trial.id for trial in front} | penalised(opt)
     others = [trial for trial in opt.trials if trial.values and trial.id not in aside]
     ax = axes_of(ax)
-    for trials, style in (
-        ([t for t in others if not t.is_feasible], {"marker": "x", "color": ORANGE, "label": "infeasible"}),
-        ([t for t in others if t.is_feasible], {"marker": "o", "color": GREY, "label": "dominated"}),
-    ):
-        if trials:
-            more: Any = style
-            x, y = _places(trials, across, up)
-            ax.scatter(x, y, s=20, zorder=2, **more)
     x, y = _places(front, across, up)
+    _draw_others(ax, opt, np.array([x, y]), others, (across, up))
     order = np.argsort(x, kind="stable")
     # Between two trials the front has the second value of the one that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
@@ -100,6 +98,50 @@ def pareto(
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax
+
+
+def _draw_others(
+    ax: "Axes", opt: Optimizer, front: np.ndarray, trials: Sequence[Trial], objectives: tuple[int, int]
+) -> None:
+    """Draw trials that are not on the front, whose values are `front (2, n)`; far ones are triangles at the edge."""
+    values, feasible = _places(trials, *objectives), np.array([t.is_feasible for t in trials], dtype=np.bool_)
+    limits = np.array(
+        [
+            _limits(front[i], values[i], feasible, sign_of(opt.directions[objective]))
+            for i, objective in enumerate(objectives)
+        ]
+    )
+    low, high = limits[:, :1], limits[:, 1:]
+    away = np.sign(values - np.clip(values, low, high))
+    beyond = np.any(away != 0.0, axis=0)
+    if beyond.any():
+        margin = 0.04 * (high - low)
+        low, high = low - margin, high + margin
+        ax.set(xlim=(low[0, 0], high[0, 0]), ylim=(low[1, 0], high[1, 0]))
+    look: Any = {"s": 20, "zorder": 2}
+    for kind, marker, colour, label in ((~feasible, "x", ORANGE, "infeasible"), (feasible, "o", GREY, "dominated")):
+        if (kind & ~beyond).any():
+            x, y = values[:, kind & ~beyond]
+            ax.scatter(x, y, marker=marker, color=colour, label=label, **look)
+        for (i, side), triangle in TRIANGLES.items():
+            # In a corner a triangle points up or down.
+            rows = kind & (away[i] == side) & ((away[1] == 0.0) | (i == 1))
+            if rows.any():
+                x, y = np.where(away == 0.0, values, np.where(away > 0.0, high, low))[:, rows]
+                ax.scatter(x, y, marker=triangle, color=colour, clip_on=False, s=30, zorder=3)
+    if beyond.any():
+        name = "beyond the axes" if feasible[beyond].any() else "infeasible, beyond the axes"
+        ax.scatter([], [], marker="^", color=GREY if feasible[beyond].any() else ORANGE, label=name, **look)
+
+
+def _limits(front: np.ndarray, others: np.ndarray, feasible: np.ndarray, sign: float) -> tuple[float, float]:
+    """Limits of an axis: those of the front `(n,)` and of most of the `others (m,)`, of which some are `feasible`."""
+    best = (sign * front).max()
+    distances = best - sign * np.concatenate([front, others[feasible]])
+    reach = max(reach_of(distances), float(np.ptp(front))) or np.inf
+    shown = np.concatenate([front, sign * np.clip(sign * others, best - reach, best + reach)])
+    pad = 0.0 if np.ptp(shown) else max(1.0, 0.1 * abs(best))  # if all values are equal
+    return float(shown.min()) - pad, float(shown.max()) + pad
 
 
 def pairs_of(k: int) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from bkbopt.search.trials.directions import sign_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_progress"]
+__all__ = ["draw_progress", "reach_of"]
 
 #: Values farther from the best one than REACH times the upper quartile of these distances are beyond the axis.
 REACH = 1.5
@@ -68,6 +68,11 @@ def draw_progress(
     return ax
 
 
+def reach_of(distances: np.ndarray) -> float:
+    """The distance from the best value beyond which values are beyond the axis; `distances (n,)` are those of all."""
+    return (REACH if len(distances) >= FEW else FAR) * float(np.quantile(distances, 0.75))
+
+
 def _draw_values(ax: "Axes", y: np.ndarray, limits: tuple[float, float], feasible: np.ndarray, out: np.ndarray) -> None:
     """Draw values y (n,): those beyond the limits as triangles on the edge, hollow ones where infeasible."""
     t, (low, high) = np.arange(1, len(y) + 1), ax.get_ylim()
@@ -101,8 +106,7 @@ def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     sign = sign_of(opt.direction)
     gain = sign * y
     best = gain.max()
-    reach = (REACH if len(y) >= FEW else FAR) * float(np.quantile(best - gain, 0.75))
-    ends = [max(gain.min(), best - reach), best]
+    ends = [max(gain.min(), best - reach_of(best - gain)), best]
     if has_model(opt):
         choice = opt.recommend()
         mean, std = map(float, drawable([choice.mean, choice.std]))

@@ -50,6 +50,47 @@ def test_the_front_bounds_what_it_dominates_and_the_rest_is_marked(
     assert (ax.get_xlabel(), ax.get_ylabel()) == (f"cost (s) ({directions[0]})", f"error ({directions[1]})")
 
 
+def test_trials_far_from_the_front_are_triangles_at_the_edge(scattered: Callable[[Axes], list[np.ndarray]]) -> None:
+    front = [[float(i), float(9 - i)] for i in range(10)]
+    dominated = [[2.0 + i, 10.0] for i in range(6)]
+    far = [[900.0, 5.0], [3.0, 800.0], [900.0, 800.0]]
+    values, heat = [*front, *dominated, *far, [-700.0, 5.0]], [0.0] * 19 + [1.0]
+    ax = plots.pareto(told(["minimize", "minimize"], values, heat))
+    (low, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert low < -9.0
+    assert 9.0 < right < 30.0
+    assert bottom < 0.0
+    assert 10.0 < top < 30.0
+    left, near, beside, above = scattered(ax)
+    assert left.tolist() == [[low, 5.0]]  # it is infeasible
+    assert near.tolist() == dominated
+    assert beside.tolist() == [[right, 5.0]]
+    assert above.tolist() == [[3.0, top], [right, top]]
+    legend = ax.get_legend()
+    assert legend is not None
+    names = {text.get_text() for text in legend.get_texts()}
+    assert names == {"dominated", "beyond the axes", "Pareto front"}
+    line = ax.get_lines()[0]
+    np.testing.assert_array_equal(np.column_stack([line.get_xdata(), line.get_ydata()]), front)
+
+
+def test_axes_of_a_front_follow_from_all_trials_if_none_is_far_or_all_are_equal() -> None:
+    for values in ([[float(i), float(-i)] for i in range(12)], [[1.0, 2.0]] * 12):
+        ax = plots.pareto(told(["maximize", "minimize"], values, [0.0] * 12))
+        legend = ax.get_legend()
+        assert legend is not None
+        assert not [t for t in legend.get_texts() if "beyond" in t.get_text()]
+    flat = plots.pareto(told(["minimize"] * 2, [*[[7.0, float(i)] for i in range(12)], [7.0, 1e6]], [0.0] * 13))
+    (left, right), (_, top) = flat.get_xlim(), flat.get_ylim()
+    assert left < 7.0 < right
+    assert 11.0 < top < 100.0
+    opt = told(
+        ["minimize", "minimize"], [[1.0, 2.0], *[[3.0, 3.0 + i] for i in range(10)], [99.0, 2.5]], [0.0] * 11 + [1.0]
+    )
+    names = [text.get_text() for text in plots.pareto(opt).get_legend().get_texts()]  # type: ignore[union-attr]
+    assert names == ["dominated", "infeasible, beyond the axes", "Pareto front"]
+
+
 def test_two_of_three_objectives_are_named_by_their_numbers() -> None:
     opt = told(["minimize", "maximize", "minimize"], [[1.0, 2.0, 5.0], [2.0, 1.0, 7.0]], [0.0, 0.0])
     ax = plots.pareto(opt, objectives=(2, 1))
