@@ -16,10 +16,11 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
-from bkbopt.plots.posterior import colour_grid, grid_of
+from bkbopt.plots.posterior import grid_of
 from bkbopt.plots.readings import Told, name_of, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, text_size, value_label
+from bkbopt.plots.surfaces import MISSING, colour_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,7 +188,7 @@ def _held(opt: Optimizer, center: Tensor, *, is_hatched: bool) -> list[str]:
         return []
     (params,) = opt.space.decode(center[None])
     held = [f"{name} = {params[name]}" for name in opt.space.names if name in opt.space.switches and name in params]
-    values, hatched = ", ".join(held), "; hatched: combinations that do not exist" if is_hatched else ""
+    values, hatched = ", ".join(held), f"; hatched: {MISSING}" if is_hatched else ""
     these = "this is" if len(held) == 1 else "these are"
     return [f"all panels are for {values}, except where {these} on an axis{hatched}"] if held else []
 

@@ -20,13 +20,13 @@ from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, told
-from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
+from bkbopt.plots.style import BLUE, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
+from bkbopt.plots.surfaces import colour_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
 
-__all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "projected"]
+__all__ = ["grid_of", "posterior_contour", "posterior_slice", "projected"]
 
 #: Smallest opacity of a point.
 FAINT = 0.15
@@ -67,7 +67,8 @@ def posterior_slice(
         opt: an optimizer with at least one value.
         x: the parameter, or column of a pool; None if only one varies.
         ax: Axes to draw on; None for a new figure.
-        at: values of other parameters; the rest have the values of the recommended point.
+        at: values of other parameters; the rest have the values of the recommended point, which is drawn if the slice
+            goes through it, except with an empty dict.
         width: half the width of the band, in standard deviations.
         n: number of points along a continuum.
         value_name: label of the value axis, with its unit; None for the name of the objective.
@@ -110,7 +111,7 @@ def posterior_slice(
     _draw_failed(ax, opt, data, coordinates, [dimension], center)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
-    if at is None and _is_visible(best.params, dimension):
+    if _is_on_slice(best.params, at, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), drawable([best.mean]))
     dimension.dress(ax, "x")
     ax.set_ylabel(in_lines(value_label(name_of(opt, value_name)), ax, dimension.room(ax)), parse_math=False)
@@ -133,10 +134,10 @@ def posterior_contour(
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
-    Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. There is no
-    colour where one of the two parameters is inactive because of the value of the other. Where values are worse than
-    `Optimizer.clipping_level`, to which they are clipped, the mean is about that level: a line on the colour bar
-    is there, and the legend names it, if it is within the bar.
+    Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. The area
+    is hatched where one of the two parameters is inactive because of the value of the other. Values worse than
+    `Optimizer.clipping_level` are clipped to it, and the mean among them is about that level. A line on the colour
+    bar, named by the legend, is the level, if it is within the bar.
 
     Args:
         opt: an optimizer with at least one value.
@@ -180,7 +181,7 @@ def posterior_contour(
     _draw_trials(ax, data, seen, seen.places[1], s=20.0, colour="white", linewidth=0.8)
     _draw_failed(ax, opt, data, coordinates, [across, up], center)
     best = opt.recommend().params
-    if at is None and _is_visible(best, across, up):
+    if _is_on_slice(best, at, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
     across.dress(ax, "x")
     up.dress(ax, "y")
@@ -188,27 +189,12 @@ def posterior_contour(
     return ax
 
 
-def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> "Colorbar":
-    """Draw values `surface (n_up * n_across,)` with a colour bar: as contours for two continua, otherwise as cells.
-
-    Where values are NaN, as at combinations that do not exist, the area is hatched.
-    """
-    surface = np.ma.masked_invalid(surface.reshape(len(up.values), len(across.values)))
-    if across.is_continuum and up.is_continuum:
-        places = across.place(across.values), up.place(up.values)
-        drawn: Any = ax.contourf(*places, surface, levels=14, cmap=MAP)
-    else:
-        drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
-    bar = ax.figure.colorbar(drawn, ax=ax)
-    bar.set_label(in_lines(label, ax, across.room(ax)), parse_math=False)
-    if np.ma.getmaskarray(surface).any():
-        ax.patch.set(facecolor="0.95", edgecolor="0.75", hatch="///")
-    return bar
-
-
-def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
-    """Whether a point is on all axes; after a change of the space it may not be."""
-    return all(bool(dimension.visible([params.get(dimension.name)])[0]) for dimension in dimensions)
+def _is_on_slice(best: Mapping[str, Any], at: Mapping[str, Any] | None, *dimensions: Dimension) -> bool:
+    """Whether the recommended point is on the axes and has the values of `at`; an empty `at` leaves it out."""
+    drawn = [dimension.name for dimension in dimensions]
+    if at is not None and not (at and all(best.get(name) == at[name] for name in at if name not in drawn)):
+        return False
+    return all(bool(dimension.visible([best.get(dimension.name)])[0]) for dimension in dimensions)
 
 
 def _shades(colour: str, near: np.ndarray) -> Any:

@@ -109,6 +109,30 @@ def test_a_contour_has_no_colour_where_a_parameter_is_not_there(branched: bo.Opt
     assert np.ma.getmaskarray(cells)[:, 1].all()
 
 
+def test_a_legend_names_the_hatching_of_combinations_that_do_not_exist(branched: bo.Optimizer) -> None:
+    for draw in (plots.posterior_contour, plots.partial_dependence):
+        for pair, named in ((("model", "gamma"), True), (("x", "size"), False)):
+            legend = draw(branched, *pair).get_legend()
+            labels = [] if legend is None else [text.get_text() for text in legend.get_texts()]
+            assert ("combinations that do not exist" in labels) is named
+
+
+def test_the_recommended_point_is_drawn_where_the_slice_goes_through_it(branched: bo.Optimizer) -> None:
+    best = dict(branched.recommend().params)
+    other = next(size for size in "SML" if size != best["size"])
+    for at, shown in (
+        (None, True),
+        ({"model": best["model"], "size": best["size"]}, True),
+        ({"x": 0.5 * best["x"]}, True),  # of the drawn parameter
+        ({"size": other}, False),
+        ({"model": "gp"}, False),
+        ({}, False),
+    ):
+        legend = plots.posterior_slice(branched, "x", at=at).get_legend()
+        assert legend is not None
+        assert ("recommended" in [text.get_text() for text in legend.get_texts()]) is shown, at
+
+
 def test_dependence_keeps_to_the_recommended_branch(branched: bo.Optimizer) -> None:
     assert branched.space is not None
     rest = branched.space.decode(coordinates_of(branched).sampled(16))
