@@ -246,12 +246,20 @@ def series() -> list[Series]:
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float | None = None) -> None:
-    """Draw a legend below the axis label, of all labelled artists and `more`; no legend if there are none."""
+    """Draw a legend below the axis label, of all labelled artists and `more`; no legend if there are none.
+
+    Where it would be a single column, long labels come first if a second one then has room.
+    """
     from matplotlib.transforms import ScaledTranslation
 
     handles = [*ax.get_legend_handles_labels()[0], *more]
     if not handles:
         return
+    columns = _columns(handles, ncols, ax)
+    if columns == 1:
+        by_length = sorted(handles, key=lambda handle: -len(str(handle.get_label())))
+        columns = _columns(by_length, ncols, ax)
+        handles = by_length if columns > 1 else handles
     down = ScaledTranslation(0.0, -(below_axis() if below is None else below) / 72.0, ax.figure.dpi_scale_trans)
     ax.legend(
         handles=handles,
@@ -261,12 +269,13 @@ def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float | Non
         borderaxespad=0.0,
         frameon=False,
         fontsize="small",
-        ncols=_columns([str(handle.get_label()) for handle in handles], ncols, ax),
+        ncols=columns,
     )
 
 
-def _columns(labels: list[str], most: int, ax: "Axes") -> int:
+def _columns(handles: list["Artist"], most: int, ax: "Axes") -> int:
     """The largest number of columns, at most `most`, whose width is about that of the axes."""
+    labels = [str(handle.get_label()) for handle in handles]
     figure = ax.get_figure(root=True)
     assert figure is not None
     points = 720.0 / text_size("font.size")  # in an inch, for text of 10 points

@@ -8,9 +8,11 @@ import bkbopt as bo
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.progress import draw_progress
+from bkbopt.plots.style import legend_below
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -44,3 +46,19 @@ def test_a_pool_without_evaluated_rows_has_no_legend_of_them() -> None:
     assert named(plots.pool_ucb(opt, "x0", "x1")) == {"rows"}
     opt.tell_rows([3, 4], [0.1, 0.2])
     assert "evaluated (2)" in named(plots.pool_ucb(opt, "x0", "x1"))
+
+
+def test_long_labels_share_a_column_where_a_legend_would_else_be_a_single_one() -> None:
+    long, short = ["values told (faint: off slice)", "worse values clipped at -16.26"], ["failed", "infeasible"]
+    for labels, shown, columns in (
+        ([long[0], short[0], short[1], long[1]], [long[0], long[1], short[1], short[0]], 2),
+        ([short[0], long[0], short[1]], [short[0], long[0], short[1]], 1),  # no order has room for two
+    ):
+        ax = Figure((4.5 if columns == 2 else 2.0, 4.6)).add_subplot()
+        for label in labels:
+            ax.plot([], [], label=label)
+        legend_below(ax)
+        legend = ax.get_legend()
+        assert legend is not None
+        assert [text.get_text() for text in legend.get_texts()] == shown
+        assert legend._ncols == columns  # type: ignore[attr-defined]
