@@ -207,7 +207,10 @@ def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         if not np.isfinite(numbers).all():
             raise ArgumentError(f"{name}: expected labels, got NaN or infinity among them; drop such rows.")
         if (np.floor(numbers) != numbers).any():
-            raise ArgumentError(f"{name}: Unknown label type: expected labels of classes, got continuous numbers.")
+            other = 'for targets that are numbers pass loss="squared" to the learner, if it has this loss'
+            raise ArgumentError(
+                f"{name}: Unknown label type: expected labels of classes, got continuous numbers; {other}."
+            )
     return A
 
 

@@ -271,7 +271,7 @@ def dimension_of(coordinates: Coordinates, argument: str, name: str | None, cent
     if name is None and len(known) == 1:
         name = next(iter(known))
     if name not in known:
-        got = "none" if name is None else repr(name)
+        got = f"none; name it by {argument}=, in the shell by --{argument}" if name is None else repr(name)
         raise ArgumentError(f"{argument}: expected one of the parameters {', '.join(known)} that vary, got {got}.")
     reason = coordinates.inactive(name, center)
     if reason:

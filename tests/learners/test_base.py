@@ -258,6 +258,12 @@ def test_invalid_labels_are_refused_in_advance(announced: object) -> None:
     assert not hasattr(model, "n_rounds_")
 
 
+def test_numbers_as_labels_are_refused_with_the_loss_that_learns_them() -> None:
+    with pytest.raises(ArgumentError, match=r'^y: .* got continuous numbers; .* pass loss="squared" to the learner'):
+        KONS().partial_fit(X[:2], [0.5, 1.0])
+    assert KONS(loss="squared").partial_fit(X[:2], [0.5, 1.0]).n_rounds_ == 2
+
+
 @pytest.mark.parametrize(
     "y",
     [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j], np.array([0.5, 1], object), np.array([np.inf, 1], object)],

@@ -229,7 +229,11 @@ def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (plots.posterior_slice, errors.ArgumentError, "x: expected one of the parameters .* that vary, got none"),
+        (
+            plots.posterior_slice,
+            errors.ArgumentError,
+            "x: expected one of the parameters .* that vary, got none; name it by x=, in the shell by --x",
+        ),
         (lambda o: plots.posterior_slice(o, "fixed"), errors.ArgumentError, "that vary, got 'fixed'"),
         (lambda o: plots.posterior_slice(o, "rate", at={"no": 1}), errors.ArgumentError, r"at: .*'no'"),
         (lambda o: plots.posterior_slice(o, "rate", at={"drop": 9.0}), errors.ArgumentError, "'drop'"),

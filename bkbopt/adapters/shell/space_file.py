@@ -113,7 +113,8 @@ def _parameter(name: str, entry: Any) -> Any:
     fields = dict(entry)
     kind = fields.pop("type", None)
     if not isinstance(kind, str) or kind not in NEEDED:
-        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(NEEDED)}, got {kind!r}.")
+        got = repr(kind) if "type" in entry else f"no key 'type' but {sorted(fields)}"
+        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(NEEDED)}, got {got}.")
     needed, besides = NEEDED[kind], BESIDES[kind]
     if not needed <= set(fields) <= needed | besides:
         raise ArgumentError(

@@ -171,7 +171,10 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
         ("seed = 3", r"expected a table \[space\]"),
         ("space = 3", r"expected a table \[space\]"),
         ("sede = 3\n[space]\nx = [1, 2]", r"expected options among .* got \['sede'\]"),
-        ("[space]\nx = { low = 0, high = 1 }", "parameter 'x': expected a type among"),
+        (
+            "[space]\nx = { typ = 'int', low = 0, high = 1 }",
+            r"parameter 'x': expected a type among .*, got no key 'type' but \['high', 'low', 'typ'\]\.$",
+        ),
         ("[space]\nx = { type = ['float'], low = 0, high = 1 }", "parameter 'x': expected a type among"),
         ("[space]\nx = { type = 'float', low = 0 }", r"parameter 'x': expected the keys \['high', 'low'\]"),
         ("[space]\nx = { type = 'int', low = 0, high = 3, base = 2 }", "parameter 'x': .* got .*'base'"),
