@@ -26,6 +26,8 @@ __all__ = ["overview"]
 
 #: Characters of the name of a value, for which a panel has room up to the edge of the figure.
 PANEL = 40
+#: Most parameters whose importance has room in a panel.
+BARS = 14
 
 
 @in_usual_settings
@@ -36,7 +38,8 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) 
     present model, of the point that would have been recommended at that time. Values far from the best are triangles
     at the edge.
 
-    The two parameters are chosen among those that are active at the recommended point. For pools of objects, which have
+    The two parameters are chosen among those that are active at the recommended point. Of more than 14 parameters the
+    importance of the largest 14 is drawn. For pools of objects, which have
     no parameters, calibration replaces importance and posterior. With several objectives the plots are the Pareto front
     of each pair (of more than four objectives, of the first with each other one), the best value so far of each
     objective as a single one, and the cost.
@@ -78,13 +81,16 @@ def _of_one(opt: Optimizer, name: str) -> "Figure":
         center = coordinates.center(None)
         ranked = sorted(shares, key=lambda parameter: -shares[parameter].total)
         first, *others = [parameter for parameter in ranked if not coordinates.inactive(parameter, center)]
-        draw_shares(axes[0, 1], shares)
+        draw_shares(axes[0, 1], {parameter: shares[parameter] for parameter in ranked[:BARS]})
+        if len(shares) > BARS:
+            axes[0, 1].set_title(f"the largest {BARS} of {len(shares)}", fontsize="medium")
         if others:
             posterior_contour(opt, first, others[0], axes[1, 0], value_name=name)
         else:
             posterior_slice(opt, first, axes[1, 0], value_name=name)
     else:
         axes[0, 1].remove()
+        axes[0, 0].set_subplotspec(axes[0, 0].get_gridspec()[0, :])
         calibration(opt, ax=axes[1, 0])
     if not _draws_cost(opt, axes[1, 1]):
         axes[1, 1].remove()

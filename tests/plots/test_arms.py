@@ -76,7 +76,11 @@ def test_pools_with_choices_and_pools_of_objects_have_what_fits_them(
     with pytest.raises(errors.ArgumentError, match="pool of objects"):
         plots.posterior_slice(named, "arm")
     assert len(scattered(plots.pool_ucb(named, [1, 2, 3, 4, 5], [0, 0, 1, 1, 2]))[0]) == 5
-    assert "values inside (%)" in [ax.get_ylabel() for ax in plots.overview(named).axes]
+    progress, coverage, _ = plots.overview(named).axes
+    assert coverage.get_ylabel() == "values inside (%)"
+    spec = progress.get_subplotspec()
+    assert spec is not None
+    assert list(spec.colspan) == [0, 1]  # no panel is empty
 
 
 def test_arms_that_have_gone_are_not_drawn_as_evaluated(

@@ -163,6 +163,17 @@ def test_outliers_do_not_stretch_the_axes_and_are_no_best_values() -> None:
     assert heights.min() >= low
 
 
+def test_an_overview_of_many_parameters_has_the_largest_importances_and_says_so() -> None:
+    for n, title in ((14, ""), (17, "the largest 14 of 17")):
+        opt = bo.Optimizer({f"x{j:02d}": (0.0, 1.0) for j in range(n)}, seed=0)
+        points = np.random.default_rng(0).random((12, n))
+        opt.tell([dict(zip(opt.space.names, row, strict=True)) for row in points.tolist()], points[:, 3].tolist())  # type: ignore[union-attr]
+        bars = plots.overview(opt).axes[1]
+        assert len(bars.get_yticklabels()) == 14
+        assert bars.get_yticklabels()[-1].get_text() == "x03"
+        assert bars.get_title() == title
+
+
 def test_an_overview_has_the_values_and_what_would_have_been_recommended(line: bo.Optimizer) -> None:
     ax = plots.overview(line).axes[0]
     drawn = {str(artist.get_label()): artist for artist in ax.get_lines()}
