@@ -27,10 +27,10 @@ class Predicting:
     def predict(self, params: Iterable[Params] | Params, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
-        With several objectives each is `(n, k)`. With `fit=True` the model is fitted to winsorised values, so that the
-        mean is too good far from the optimum. If the noise grows with the distance from the best value, as for many
-        losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
-        correct to first order.
+        With several objectives each is `(n, k)`. With `fit=True` very bad values of a single objective are clipped
+        before they are modelled (`clipping_level`), so that the mean is too good far from the optimum. If the noise
+        grows with the distance from the best value, as for many losses, the logarithm of that distance is modelled; the
+        mean is then the median, and the standard deviation is correct to first order.
 
         The model leaves out a column that has the same value in all rows of a pool and in all trials. Predictions at
         another value of this column are the same, and their standard deviations are not larger.

@@ -110,7 +110,7 @@ class Readings(Predicting, Trust):
     @property
     @locked
     def diagnostics(self) -> list[Diagnostics]:
-        """One record for each trial that was asked for."""
+        """One record for each trial that was asked for: the model's size, beta and noise, and the time."""
         return self._core.log.diagnostics
 
     @property

@@ -142,12 +142,12 @@ class Trust:
 
     @locked
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:
-        """An upper bound of max f - f(recommended point), for the noise-free f, at a confidence level.
+        """An upper bound of the recommended point's regret at a confidence level, in the user's units.
 
-        The recommended point is that of `recommend()` without fixed values, the maximum that over all points that
-        `feasible=` accepts.
+        The regret is how much better, without noise, the best of all points that `feasible=` accepts is than the point
+        of `recommend()` without fixed values.
 
-        It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
+        The bound is a quantile of the regret over 400 joint draws of function and hyper-parameters; see
         `bkbopt.search.certificate`. At 0.95 it held in 216 of 220 cases on functions drawn from the prior, in 118 of
         119 on such functions with a constraint, on Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and
         on Shekel-4 in 13 % of 60 (`python -m benchmarks.calibration`). The confidence level is that of a single call;

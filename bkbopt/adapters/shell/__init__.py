@@ -27,7 +27,7 @@
     bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME] [--value-name NAME]
     bkbopt report STATE OUT.html         the run as a page for the browser, in one file
 
-    bkbopt compile                       compile all loops now, as when an image of a container is built
+    bkbopt compile                       compile all loops now, as when a container image is built
 
 `STATE` is the log of an optimizer, `Optimizer(space, storage=STATE)`: an SQLite file that any number of processes,
 including these commands, may read and write at the same time. `tell ID`, `fail`, `show`, `watch`, `export` and

@@ -268,7 +268,7 @@ def _add_first(commands: _Commands) -> None:
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
-    text = "compile all loops now, when an image of a container is built for example; else the first runs do it"
+    text = "compile all loops now, as when a container image is built; otherwise the first runs compile them"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")
 
