@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
@@ -33,6 +35,8 @@ BARS = 14
 @in_usual_settings
 def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) -> "Figure":
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
+
+    Where nothing was asked, as of an Optuna study, the slice along the most important parameter replaces the cost.
 
     With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
     present model, of the point that would have been recommended at that time. Values far from the best are triangles
@@ -88,13 +92,24 @@ def _of_one(opt: Optimizer, name: str) -> "Figure":
             posterior_contour(opt, first, others[0], axes[1, 0], value_name=name)
         else:
             posterior_slice(opt, first, axes[1, 0], value_name=name)
+        if not _draws_cost(opt, axes[1, 1]):
+            if others:
+                posterior_slice(opt, first, axes[1, 1], value_name=name)
+            else:
+                _widen(axes[1])
     else:
-        axes[0, 1].remove()
-        axes[0, 0].set_subplotspec(axes[0, 0].get_gridspec()[0, :])
+        _widen(axes[0])
         calibration(opt, ax=axes[1, 0])
-    if not _draws_cost(opt, axes[1, 1]):
-        axes[1, 1].remove()
+        if not _draws_cost(opt, axes[1, 1]):
+            _widen(axes[1])
     return figure
+
+
+def _widen(row: np.ndarray) -> None:
+    """Put the first of the two Axes of a row, (2,), over all of it, and remove the second."""
+    first, second = row
+    second.remove()
+    first.set_subplotspec(first.get_gridspec()[first.get_subplotspec().rowspan.start, :])
 
 
 def _of_several(opt: Optimizer, names: list[str]) -> "Figure":

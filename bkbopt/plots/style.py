@@ -282,6 +282,6 @@ def _columns(handles: list["Artist"], most: int, ax: "Axes") -> int:
     room = 1.2 * points * ax.get_position().width * float(figure.get_size_inches()[0])
     for n in range(min(most, len(labels)), 1, -1):
         longest = [max(map(len, column)) for column in np.array_split(labels, n)]  # as a legend splits them
-        if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter
+        if sum(34.0 + 4.6 * length for length in longest) <= room:  # points of a handle, and of a letter
             return n
     return 1

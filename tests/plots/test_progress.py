@@ -163,6 +163,19 @@ def test_outliers_do_not_stretch_the_axes_and_are_no_best_values() -> None:
     assert heights.min() >= low
 
 
+def test_an_overview_of_what_was_never_asked_has_no_empty_panel() -> None:
+    two = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    two.tell([{"x": i / 11, "y": (5 * i % 12) / 11} for i in range(12)], [float(i) for i in range(12)])
+    slice_ = plots.overview(two).axes[3]
+    assert (slice_.get_xlabel(), slice_.get_ylabel()) == ("x", "value")
+    one = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    one.tell([{"x": i / 11} for i in range(12)], [float(i) for i in range(12)])
+    *_, last = plots.overview(one).axes
+    spec = last.get_subplotspec()
+    assert spec is not None
+    assert (list(spec.rowspan), list(spec.colspan)) == ([1], [0, 1])
+
+
 def test_an_overview_of_many_parameters_has_the_largest_importances_and_says_so() -> None:
     for n, title in ((14, ""), (17, "the largest 14 of 17")):
         opt = bo.Optimizer({f"x{j:02d}": (0.0, 1.0) for j in range(n)}, seed=0)
