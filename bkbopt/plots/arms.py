@@ -9,9 +9,10 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
-from bkbopt.plots.readings import name_of, predicted, told
+from bkbopt.plots.readings import name_of, predicted, present, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
+from bkbopt.search.trials.states import RUNNING
 from bkbopt.spaces.arms import Arms
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def pool_ucb(
     beta: float | None = None,
     value_name: str | None = None,
 ) -> "Axes":
-    """The rows of a pool, coloured by their confidence bounds, with the evaluated rows and the recommended one.
+    """The rows of a pool, coloured by their confidence bounds, with evaluated and running rows and the recommended one.
 
     The colour is mean + beta * standard deviation when maximising, and mean - beta * standard deviation when
     minimising, user's units: the bound that the acquisition function "ucb" optimises. The figure gets a colour bar.
@@ -108,7 +109,7 @@ def _draw_bounds(
 
 
 def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
-    """Draw rings around the evaluated arms and a star on the recommended one."""
+    """Draw rings around the evaluated arms, diamonds around running ones, and a star on the recommended one."""
     if evaluated:
         ax.scatter(
             across[evaluated],
@@ -119,10 +120,24 @@ def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, e
             linewidth=0.8,
             label=f"evaluated ({len(evaluated)})",
         )
+    running = _running(opt)
+    if running:
+        look: Any = {"linestyle": "", "marker": "D", "fillstyle": "none", "color": "black", "markersize": 8.0}
+        ax.plot(across[running], up[running], label=f"running ({len(running)})", **look)
     best = opt.recommend().index
     if best is not None:
         star: Any = {"marker": "*", "s": 240, "color": ORANGE, "edgecolor": "black", "zorder": 5}
         ax.scatter(across[[best]], up[[best]], label="recommended", **star)
+
+
+def _running(opt: Optimizer) -> list[int]:
+    """Rows of running trials in the present pool, in order."""
+    assert opt.pool is not None
+    rows: set[int] = set()
+    for trial, x in present(opt, (trial for trial in opt.trials if trial.state == RUNNING)):
+        equal = opt.pool.rows_at(x[0])
+        rows |= {trial.index} if trial.index in equal else set(equal)
+    return sorted(rows)
 
 
 def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str]:

@@ -9,7 +9,7 @@
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ __all__ = [
     "name_of",
     "penalised",
     "predicted",
+    "present",
     "recommended_so_far",
     "told",
     "values_of",
@@ -102,16 +103,19 @@ def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
     Lost trials are left out.
     """
     known, lost, bad = set(row_keys(data.X)), {trial.id for trial in opt.lost_trials}, penalised(opt)
-    found: list[tuple[Trial, Tensor]] = []
-    for trial in opt.trials:
-        if (trial.state == FAIL and trial.id not in lost) or trial.id in bad:
-            try:
-                x = opt.encode(trial.params)
-            except (ArgumentError, ArgumentTypeError):  # a point of an earlier space
-                continue
-            if row_keys(x)[0] not in known:
-                found.append((trial, x))
+    trials = [trial for trial in opt.trials if (trial.state == FAIL and trial.id not in lost) or trial.id in bad]
+    found = [(trial, x) for trial, x in present(opt, trials) if row_keys(x)[0] not in known]
     return tuple(trial for trial, _ in found), torch.cat([data.X[:0], *(x for _, x in found)])
+
+
+def present(opt: Optimizer, trials: Iterable[Trial]) -> Iterator[tuple[Trial, Tensor]]:
+    """Those trials whose points are in the present space or pool, with the encoded points, (1, d)."""
+    for trial in trials:
+        try:
+            x = opt.encode(trial.params)
+        except (ArgumentError, ArgumentTypeError):  # a point of an earlier space
+            continue
+        yield trial, x
 
 
 def failed_in_words(opts: Sequence[Optimizer], noun: str = "") -> str:

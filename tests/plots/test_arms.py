@@ -46,6 +46,22 @@ def test_a_pool_that_is_minimised_is_coloured_by_its_lower_bound_at_the_beta_in_
     assert figure.axes[1].get_ylabel().startswith("lower confidence bound of value")
 
 
+def test_running_rows_are_diamonds_in_the_present_pool(run: Callable[..., bo.Optimizer]) -> None:
+    rows = np.random.default_rng(2).random((40, 2))
+    opt = run(rows, lambda p: p["x0"], 12, duplicates="avoid")
+    assert not plots.pool_ucb(opt, "x0", "x1").get_lines()
+    batch = opt.ask(3)
+    (diamonds,) = plots.pool_ucb(opt, "x0", "x1").get_lines()
+    assert diamonds.get_label() == "running (3)"
+    asked = sorted(trial.index for trial in batch if trial.index is not None)
+    np.testing.assert_allclose(np.column_stack([diamonds.get_xdata(), diamonds.get_ydata()]), rows[asked])
+    kept = np.delete(rows, asked[0], axis=0)[::-1]
+    opt.set_pool(kept)
+    (diamonds,) = plots.pool_ucb(opt, "x0", "x1").get_lines()
+    places = np.column_stack([diamonds.get_xdata(), diamonds.get_ydata()])
+    np.testing.assert_allclose(sorted(places.tolist()), sorted(rows[asked[1:]].tolist()))
+
+
 def test_a_column_of_whole_numbers_has_whole_ticks(run: Callable[..., bo.Optimizer]) -> None:
     rows = np.column_stack([np.random.default_rng(0).random(30), np.arange(30) % 4])
     ax = plots.pool_ucb(run(rows, lambda p: p["x0"], 10), "x0", "x1")
