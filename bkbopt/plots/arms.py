@@ -9,10 +9,9 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
-from bkbopt.plots.readings import name_of, predicted, present, told
+from bkbopt.plots.readings import Told, name_of, predicted, running, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
-from bkbopt.search.trials.states import RUNNING
 from bkbopt.spaces.arms import Arms
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def pool_ucb(
     _draw_bounds(ax, sign, across, up, bound, name_of(opt, value_name), beta)
     # Removed arms have no rows; equal arms have several.
     evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
-    _draw_rows(ax, opt, across, up, evaluated)
+    _draw_rows(ax, opt, data, across, up, evaluated)
     ax.set_xlabel(x_name, parse_math=False)
     ax.set_ylabel(y_name, parse_math=False)
     for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
@@ -108,7 +107,9 @@ def _draw_bounds(
     bar.set_label(f"{label}\n(mean {op} {beta:.2g} sd)", parse_math=False)
 
 
-def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
+def _draw_rows(
+    ax: "Axes", opt: Optimizer, data: Told, across: np.ndarray, up: np.ndarray, evaluated: list[int]
+) -> None:
     """Draw rings around the evaluated arms, diamonds around running ones, and a star on the recommended one."""
     if evaluated:
         ax.scatter(
@@ -120,22 +121,22 @@ def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, e
             linewidth=0.8,
             label=f"evaluated ({len(evaluated)})",
         )
-    running = _running(opt)
-    if running:
+    asked = _asked(opt, data)
+    if asked:
         look: Any = {"linestyle": "", "marker": "D", "fillstyle": "none", "color": "black", "markersize": 8.0}
-        ax.plot(across[running], up[running], label=f"running ({len(running)})", **look)
+        ax.plot(across[asked], up[asked], label=f"running ({len(asked)})", **look)
     best = opt.recommend().index
     if best is not None:
         star: Any = {"marker": "*", "s": 240, "color": ORANGE, "edgecolor": "black", "zorder": 5}
         ax.scatter(across[[best]], up[[best]], label="recommended", **star)
 
 
-def _running(opt: Optimizer) -> list[int]:
+def _asked(opt: Optimizer, data: Told) -> list[int]:
     """Rows of running trials in the present pool, in order."""
     assert opt.pool is not None
     rows: set[int] = set()
-    for trial, x in present(opt, (trial for trial in opt.trials if trial.state == RUNNING)):
-        equal = opt.pool.rows_at(x[0])
+    for trial, x in zip(*running(opt, data), strict=True):
+        equal = opt.pool.rows_at(x)
         rows |= {trial.index} if trial.index in equal else set(equal)
     return sorted(rows)
 

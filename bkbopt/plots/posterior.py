@@ -19,7 +19,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
-from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, told
+from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, running, told
 from bkbopt.plots.style import BLUE, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.plots.surfaces import colour_grid
 
@@ -57,8 +57,8 @@ def posterior_slice(
     outliers. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
     which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
     the background is hatched where the probability that a trial does not fail and satisfies the constraints is below
-    one half. Failed trials that are not far from the slice are thin crosses at the upper edge; of a contour, where they
-    are.
+    one half. Failed trials that are not far from the slice are thin crosses, and running ones diamonds, at the upper
+    edge; of a contour, where they are.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -108,7 +108,7 @@ def posterior_slice(
     _draw_trials(ax, data, seen, heights, s=size, colour=ink(), linewidth=0.0, beyond=beyond)
     if (level := clipped_at(opt, heights)) is not None:
         draw_level(ax, level)
-    _draw_failed(ax, opt, data, coordinates, [dimension], center)
+    _draw_valueless(ax, opt, data, coordinates, [dimension], center)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if _is_on_slice(best.params, at, dimension):
@@ -179,7 +179,7 @@ def posterior_contour(
     seen = _seen(opt, data, data.trials, data.X, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
     _draw_trials(ax, data, seen, seen.places[1], s=20.0, colour="white", linewidth=0.8)
-    _draw_failed(ax, opt, data, coordinates, [across, up], center)
+    _draw_valueless(ax, opt, data, coordinates, [across, up], center)
     best = opt.recommend().params
     if _is_on_slice(best, at, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
@@ -334,24 +334,25 @@ def _heights(
     return heights, "outliers, beyond the axis" if bool((heights != y).any()) else ""
 
 
-def _draw_failed(
+def _draw_valueless(
     ax: "Axes", opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor
 ) -> None:
-    """Draw failed trials that are not far from the slice; without a value they have no height on an axis of values."""
-    trials, X = failures(opt, data)
-    if not trials:
-        return
-    seen = _seen(opt, data, trials, X, coordinates, dimensions, center)
-    near = seen.near >= ON
-    if not near.any():
-        return
-    x, *others = (place[near] for place in seen.places)
-    look: Any = {"linestyle": "", "marker": "x", "markersize": 6.0, "clip_on": False, "zorder": 3}
-    if others:
-        ax.plot(x, others[0], color="white", markeredgewidth=3.0, **look)  # a rim that is visible on any colour
-        ax.plot(x, others[0], color="black", markeredgewidth=1.4, label="failed", **look)
-    else:
-        ax.plot(x, np.full(len(x), 0.97), color=ink(), label="failed", transform=ax.get_xaxis_transform(), **look)
+    """Draw failed and running trials that are not far from the slice; they have no height on an axis of values."""
+    for (trials, X), marker, label in ((failures(opt, data), "x", "failed"), (running(opt, data), "d", "running")):
+        if not trials:
+            continue
+        seen = _seen(opt, data, trials, X, coordinates, dimensions, center)
+        near = seen.near >= ON
+        if not near.any():
+            continue
+        x, *others = (place[near] for place in seen.places)
+        look: Any = {"linestyle": "", "marker": marker, "markersize": 6.0, "clip_on": False, "zorder": 3}
+        look["fillstyle"] = "none"
+        if others:
+            ax.plot(x, others[0], color="white", markeredgewidth=3.0, **look)  # a rim that is visible on any colour
+            ax.plot(x, others[0], color="black", markeredgewidth=1.4, label=label, **look)
+        else:
+            ax.plot(x, np.full(len(x), 0.97), color=ink(), label=label, transform=ax.get_xaxis_transform(), **look)
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

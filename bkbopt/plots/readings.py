@@ -24,7 +24,7 @@ from bkbopt.optimizer.recommendations import CAUTION
 from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.trials.directions import sign_of
-from bkbopt.search.trials.states import FAIL
+from bkbopt.search.trials.states import FAIL, RUNNING
 from bkbopt.surrogates import Surrogate
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "predicted",
     "present",
     "recommended_so_far",
+    "running",
     "told",
     "values_of",
 ]
@@ -105,6 +106,12 @@ def failures(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
     known, lost, bad = set(row_keys(data.X)), {trial.id for trial in opt.lost_trials}, penalised(opt)
     trials = [trial for trial in opt.trials if (trial.state == FAIL and trial.id not in lost) or trial.id in bad]
     found = [(trial, x) for trial, x in present(opt, trials) if row_keys(x)[0] not in known]
+    return tuple(trial for trial, _ in found), torch.cat([data.X[:0], *(x for _, x in found)])
+
+
+def running(opt: Optimizer, data: Told) -> tuple[tuple[Trial, ...], Tensor]:
+    """Running trials at points of the present space, with X (n, d)."""
+    found = [*present(opt, (trial for trial in opt.trials if trial.state == RUNNING))]
     return tuple(trial for trial, _ in found), torch.cat([data.X[:0], *(x for _, x in found)])
 
 

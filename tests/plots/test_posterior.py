@@ -95,6 +95,22 @@ def test_points_along_a_trend_are_faint_and_those_along_a_parameter_without_effe
     assert opacity[0] > 0.9
 
 
+def test_running_trials_near_the_slice_are_diamonds() -> None:
+    opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 12, seed=0)
+    best = opt.recommend().params
+    for draw in (lambda: plots.posterior_slice(opt, "x"), lambda: plots.posterior_contour(opt, "x", "y", n=8)):
+        assert "running" not in {str(line.get_label()) for line in draw().get_lines()}
+    opt.enqueue({"x": 0.9, "y": best["y"]})
+    opt.ask()
+    (diamond,) = (line for line in plots.posterior_slice(opt, "x").get_lines() if line.get_label() == "running")
+    assert np.asarray(diamond.get_xdata()).tolist() == [0.9]
+    contour = plots.posterior_contour(opt, "x", "y", n=8)
+    (diamond,) = (line for line in contour.get_lines() if line.get_label() == "running")
+    assert np.column_stack([diamond.get_xdata(), diamond.get_ydata()]).tolist() == [[0.9, best["y"]]]
+    opt.set_space({"x": (0.0, 0.5), "y": (0.0, 1.0)})
+    assert "running" not in {str(line.get_label()) for line in plots.posterior_slice(opt, "x").get_lines()}
+
+
 def test_values_far_off_the_slice_do_not_flatten_the_band() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, surrogate=bo.BKB(bo.kernels.rbf(2, 0.2), 0.01), fit=False)
     rows = [(i / 20, 0.0) for i in range(21)] + [(0.3, 1.0), (0.6, 0.95)]
