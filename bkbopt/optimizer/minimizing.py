@@ -1,7 +1,6 @@
 """`minimize` and `maximize`: the loop of ask, evaluate and tell, on any executor."""
 
 import contextlib
-import difflib
 import functools
 import importlib.util
 import inspect
@@ -18,6 +17,7 @@ from bkbopt._support.compiled import noticed
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError, StorageError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.option_names import check_names
 from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
@@ -93,7 +93,7 @@ def minimize(
     given = "trial" if check_flag("pass_trial", pass_trial) else "params"
     if not callable(f):
         raise ArgumentTypeError(f"f: expected a callable ({given}) -> float, got {type(f).__name__}.")
-    _check_names(options)
+    check_names(options, list(inspect.signature(Optimizer).parameters), list(inspect.signature(minimize).parameters))
     if n_trials is None and timeout is None and stop_at_regret is None:
         raise ArgumentError(
             "n_trials: expected a number, or timeout or stop_at_regret, got none of them; pass one to end the run."
@@ -144,17 +144,6 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
             raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
         return minimize(f, space, n_trials, **more)
     return minimize(f, space, n_trials, direction="maximize", **more)
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    """Refuse options that `Optimizer` does not have; the message has a similar name, if there is one."""
-    known = list(inspect.signature(Optimizer).parameters)
-    unknown = next((name for name in options if name not in known), None)
-    if unknown is not None:
-        similar = difflib.get_close_matches(unknown, [*known, *inspect.signature(minimize).parameters], 1)
-        similar = ["executor=ThreadPoolExecutor(4)"] if unknown == "n_jobs" else similar  # its name in Optuna
-        advice = f"; do you mean {similar[0]}?" if similar else "."
-        raise ArgumentTypeError(f"{unknown}: expected an argument of minimize or Optimizer, got an unknown one{advice}")
 
 
 def _check_executor(executor: Any) -> None:
