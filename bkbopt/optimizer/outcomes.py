@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, TrialLog, utc_now
 from bkbopt.search.trials.evaluations import Point
@@ -50,6 +50,7 @@ def finished(
             entry = held or new(len(log) + n_new, point, params, now)
             n_new += held is None
         else:
+            _check_known(log, report)
             entry = log.running_entry(report.target, call)
             _check_own(entry, report)
         _take(entry, taken)
@@ -70,11 +71,21 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
     for report in reports:
         if isinstance(report.target, Mapping):
             raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
+        _check_known(log, report)
         old = log.finished_entry(report.target, call)
         _check_own(old, report)
         _take(old, taken)
         done.append(old.replaced(report.outcome))
     return done
+
+
+def _check_known(log: TrialLog, report: Report) -> None:
+    """Refuse a trial that another optimizer asked, with an id that the log does not have."""
+    if report.given is not None and isinstance(report.target, int) and report.target >= len(log):
+        raise UnknownTrialError(
+            f"trial: expected a trial of this optimizer, which has {len(log)} trials, got one with the id "
+            f"{report.target}; tell it to the optimizer that was asked, or tell its params."
+        )
 
 
 def _check_own(entry: Entry, report: Report) -> None:

@@ -72,6 +72,8 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
         return "; pass dict(row), or list(ids) for trials by their ids"
     if takes_params and isinstance(trial, np.ndarray | torch.Tensor):
         return "; pass dict(zip(names, row)), or a list of these for many points, or list(ids) for trials by their ids"
+    if takes_params and isinstance(trial, list | tuple | float):  # in a list: the values of a point by their places
+        return "; of a point pass a dict, as dict(zip(names, row))"
     is_text = isinstance(trial, str | bytes)
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 
@@ -206,8 +208,10 @@ def _one(name: str, given: Any, k: int) -> Any:
     if isinstance(given, str | bytes | Mapping | Trial):
         expected = "a number" if k == 1 else f"{k} numbers, one for each objective"
         got = f"{shown(given)} of type {type(given).__name__}"
+        if isinstance(given, Mapping):
+            form = "that of the objective" if k == 1 else "a list, in the order of directions"
+            got = f"{got}; pass {form}, or name the objectives: directions={{name: direction}}"
         got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got
-        got += "; name the objectives with directions={name: direction}" if isinstance(given, Mapping) else ""
         raise ArgumentTypeError(f"{name}: expected {expected}, got {got}.")
     try:
         n: int | None = len(given)
@@ -218,7 +222,8 @@ def _one(name: str, given: Any, k: int) -> Any:
     if k == 1 and n is not None and n > 1:
         raise ArgumentError(
             f"{name}: expected a number, since there is one objective and one trial, got {given!r}; pass a list of "
-            "trials or points for several values, or see directions for several objectives."
+            "trials or points for several values, std= for the noise of a value, or see directions for several "
+            "objectives."
         )
     return given
 

@@ -28,6 +28,9 @@ __all__ = [
     "with_values",
 ]
 
+#: What the names of parameters begin with in a table of trials.
+OF_TABLES = "params_"
+
 
 def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
     """The points, each with the names of its active parameters, fixed ones filled in; values are not checked.
@@ -163,6 +166,8 @@ def listed(names: Iterable[object]) -> str:
 def name_faults(unknown: Collection[str], missing: Collection[str]) -> str:
     """What is wrong with the names of a point, for a message; of a misspelt one both halves."""
     faults = [f"{what} {listed(names)}" for what, names in (("unknown", unknown), ("nothing for", missing)) if names]
+    if {name.removeprefix(OF_TABLES) for name in unknown if isinstance(name, str)} & set(missing):
+        return f"{' and '.join(faults)}; of a table of trials leave out the prefix {OF_TABLES!r} of the names"
     return " and ".join(faults) + ("" if missing else ": leave it out")
 
 

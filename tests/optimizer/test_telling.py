@@ -71,20 +71,34 @@ def test_trials_of_copies_and_queued_ones_are_those_of_the_optimizer(tmp_path: P
     assert opt.tell(queued, 1.0).value == copy.tell(opt.trials[0], 1.0).value == 1.0
 
 
-#: What to do where values are told by names that the optimizer does not have.
-NAMED = "name the objectives with directions={name: direction}"
+def test_trials_of_a_longer_log_are_refused_with_the_form_in_which_they_may_be_told() -> None:
+    opt, longer = optimizer(), optimizer()
+    longer.tell(ROWS, [1.0, 2.0, 3.0])
+    for call in (lambda: opt.tell(longer.trials, [1.0] * 3), lambda: opt.tell(longer.trials[2], 1.0, replace=True)):
+        with pytest.raises(UnknownTrialError, match=r"has 0 trials, got one with the id [02]; .* tell its params"):
+            call()
+    assert len(opt.trials) == 0
+    assert len(opt.tell([trial.params for trial in longer.trials], [1.0] * 3)) == 3
 
 
 def test_usual_slips_in_the_call_are_named() -> None:
     opt = optimizer()
     trial = opt.ask()
-    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, f"{{'loss': 0.3}} of type dict; {NAMED}")):
+    named = r"pass that of the objective, or name the objectives: directions=\{name: direction\}"
+    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, f"{{'loss': 0.3}} of type dict; {named}")):
         with pytest.raises(ArgumentTypeError, match=f"^value: expected a number, got {got}.$"):
             opt.tell(trial, given)
     with pytest.raises(ArgumentTypeError, match=r"got a Trial, which comes first: tell\(trial, value\)"):
         opt.tell(0.3, trial)
-    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, its id, .*, got float\.$"):
+    with pytest.raises(
+        ArgumentTypeError,
+        match=r"^trial: expected a trial, .*, got float; of a point pass a dict, .*row\)\)\.$",
+    ):
         opt.tell((0.3, 1.0), 0.4)
+    with pytest.raises(ArgumentTypeError, match=r"got list; of a point pass a dict, as dict\(zip\(names"):
+        opt.tell([[0.3, 1.0]], [0.4])
+    with pytest.raises(ArgumentError, match=r"got \(0\.4, 0\.1\); .* std= for the noise of a value"):
+        opt.tell(trial, (0.4, 0.1))
     row = FRAME[["x", "y"]].iloc[0]
     with pytest.raises(ArgumentTypeError, match=r"got Series; pass dict\(row\), or list\(ids\) for trials"):
         opt.tell(row, 0.4)

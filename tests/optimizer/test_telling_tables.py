@@ -28,6 +28,16 @@ def test_table_gives_values_by_column_and_other_columns_are_ignored_where_named(
     assert len(by_name.trials) == 4
 
 
+def test_the_table_of_trials_is_told_once_its_names_have_no_prefix() -> None:
+    opt, other = optimizer(), optimizer()
+    opt.tell(ROWS, [1.0, 2.0, 3.0])
+    frame = opt.trials_dataframe()
+    with pytest.raises(ArgumentError, match=r"got unknown 'params_x', .*; of a table of trials leave out the prefix"):
+        other.tell(frame, "value", columns=["params_x", "params_y"])
+    other.tell(frame.rename(columns=lambda name: name.removeprefix("params_")), "value", columns=["x", "y"])
+    assert [(t.params, t.value) for t in other.trials] == [(t.params, t.value) for t in opt.trials]
+
+
 def test_a_table_with_the_names_of_a_pools_rows_is_told_by_these_alone() -> None:
     frame = pd.DataFrame({"dose": [0.1, 0.5, 0.9], "id": ["a", "b", "c"]})
     plate = pd.DataFrame({"id": ["c", "a"], "operator": "Ann", "loss": [1.0, 2.0]})
