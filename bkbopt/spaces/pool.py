@@ -198,6 +198,8 @@ class EncodedPool(Arms):
         if of_objects and not self.has_kernel:
             dicts = all(isinstance(arm, Mapping) for arm in arms)
             advice = "since these are dicts, pandas.DataFrame(rows)" if dicts else "for choices, the space {name: list}"
+            if not dicts and not any(isinstance(arm, str | bool) for arm in arms):
+                advice = "for a search space, a dict such as {name: (low, high), other: [choices]}"
             if all(map(is_real, arms)):
                 advice = "since these are numbers, [[v] for v in numbers], a pool with one column"
             raise ArgumentTypeError(

@@ -138,9 +138,10 @@ class ProductPool(Arms):
         for part in self.parts:
             missing = [name for name in part.names if name not in point]
             if missing:
+                names = dict.fromkeys((part.name, missing[0]))  # one name, where the part is a list without labels
                 raise ArgumentError(
-                    f"params: expected each part's label, or all of its columns, got no {part.name!r} and no "
-                    f"{missing[0]!r} in row {i}."
+                    "params: expected each part's label, or all of its columns, got no "
+                    f"{' and no '.join(map(repr, names))} in row {i}."
                 )
         return {name: point[name] for name in self.names}
 

@@ -120,7 +120,7 @@ def _opened(path: Path) -> Iterator[Any]:
     except pa.ArrowInvalid as error:
         raise ArgumentError(
             f"pool: expected a Parquet or .npy file, got {path}, which is none ({error}); read other formats first, as "
-            "by pandas.read_csv."
+            "by pandas.read_csv, and open a log by Optimizer.open(path)."
         ) from error
 
 

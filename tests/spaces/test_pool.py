@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
+from bkbopt.spaces.parameters import Float, Int
 from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
 from bkbopt.spaces.stored_rows import hashes_of
 from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, TABLE, WORDS, encoded, read_only
@@ -335,6 +336,8 @@ def test_values_that_no_arm_has_cannot_be_held(params: Any, message: str) -> Non
     [
         (["a", "b"], r"or, for choices, the space \{name: list\}"),
         ([True, False], "or, for choices, the space"),
+        ([Float(0.0, 1.0), Int(1, 3)], r"or, for a search space, a dict such as \{name: \(low, high\), other"),
+        ([(0.0, 1.0, "log-uniform"), (1, 5)], "or, for a search space, a dict"),
         ([{"a": 1.0}, {"a": 2.0}], r"or, since these are dicts, pandas\.DataFrame\(rows\)"),
     ],
 )

@@ -251,6 +251,7 @@ LABELS = {"solvent": "a", "ligand": 0, "T": 20, "base": "K"}
         ({**LABELS, "base": "Li"}, "expected one of the pool's 'base', got 'Li'"),
         ({**LABELS, "solvent.class": "y"}, "expected the 'solvent.class' that its part's label stands for, got 'y'"),
         ({"solvent": "a", "T": 20, "base": "K"}, "got no 'ligand' and no 'ligand.x0' in row 0"),
+        ({"solvent": "a", "ligand": 0, "base": "K"}, "or all of its columns, got no 'T' in row 0"),
         ({"solvent.class": "x", "ligand": 0, "T": 20, "base": "K"}, "got no 'solvent' and no 'solvent.polarity'"),
     ],
 )
