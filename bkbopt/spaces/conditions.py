@@ -222,9 +222,10 @@ def _positions(name: str, parent: str, values: Iterable[object], parameters: Map
     for value in values:
         position = switch.locate(value)
         if position is None:
+            is_rule = callable(value) or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
+            advice = "pass a list of its values" if is_rule else "leave it out, or correct it"
             raise ArgumentError(
-                f"{where}: expected values that {parent!r} can have, {switch.expected}, got {shown(value)}; "
-                "leave it out, or correct it."
+                f"{where}: expected values that {parent!r} can have, {switch.expected}, got {shown(value)}; {advice}."
             )
         found.add(0 if switch.n_values == 1 else int(position))
     return frozenset(found)

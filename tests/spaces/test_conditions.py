@@ -276,6 +276,8 @@ def test_a_parameter_refuses_what_is_no_condition(when, error, message):
         ({"x": {"n": 0.5}}, "'x': when: .* at most 1000 values, got 'n', a number in .*; make 'n' an Int, Ordinal"),
         ({"x": {"m": "c"}}, "'x': when: expected values that 'm' can have, one of 'a', 'b'.*, got 'c'; leave it out"),
         ({"x": {"m": ["a", True]}}, "got True"),
+        ({"x": {"m": range(2, 4)}}, r"got range\(2, 4\); pass a list of its values\.$"),
+        ({"x": {"m": lambda m: m == "a"}}, r"got <function .*; pass a list of its values\.$"),
         ({"m": {"y": 1}, "y": {"m": "a"}}, "expected conditions .* got a circle: 'm' under 'y' under 'm'; remove one"),
         ({"x": {"m": "a"}, "m": {"y": 1}, "y": {"m": "a"}}, "a circle: 'm' under 'y' under 'm'"),
     ],
