@@ -58,7 +58,8 @@ def minimize(
             without an error.
         executor: an object with `submit(f, params) -> future`, whose futures have `add_done_callback`, as in
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
-        n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
+        n_workers: number of running trials with an executor, by default its number of workers if known, else 2; without
+            an executor it has no effect.
         catch: exceptions of `f` that fail the trial; the first one is logged as a warning, later ones as information.
             Other exceptions end the run. An exception or interrupt that ends the run fails the running trials. The
             points of those that did not raise it are queued, and the search does not learn that they failed.
@@ -106,8 +107,7 @@ def minimize(
         timeout = check_number("timeout", timeout, 0.0, "a number of seconds >= 0")
     if stop_at_regret is not None:
         stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
-    if executor is not None:
-        _check_executor(executor)
+    _check_executor(executor, n_workers)
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
     check_choice("invalid", invalid, ("raise", "fail"))
@@ -146,7 +146,16 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
     return minimize(f, space, n_trials, direction="maximize", **more)
 
 
-def _check_executor(executor: Any) -> None:
+def _check_executor(executor: Any, n_workers: int | None) -> None:
+    """Refuse what is no executor; without one warn of a number of workers, which has no effect."""
+    if executor is None:
+        if n_workers is not None and n_workers > 1:
+            logger.warning(
+                "minimize: n_workers=%s has no effect without an executor, since trials run one by one; pass one, as "
+                "executor=ThreadPoolExecutor(%s).",
+                *(n_workers, n_workers),
+            )
+        return
     if isinstance(executor, type):
         raise ArgumentTypeError(f"executor: expected an object, got the class {executor.__name__}; make one of it.")
     if not callable(getattr(executor, "submit", None)):

@@ -16,7 +16,7 @@ ELSEWHERE = {
     "acquisition": ("acq_func", "acquisition_function", "acquisition_type"),
     "beta": ("kappa", "sqrt_beta"),
     "surrogate=bo.BKB(noise=variance)": ("noise", "noise_std"),
-    "executor=ThreadPoolExecutor(4)": ("batch_mode", "n_jobs"),
+    "executor=ThreadPoolExecutor(4)": ("batch_mode", "n_jobs", "num_workers"),
     "show_progress_bar": ("disp", "progress", "progress_bar", "verbose", "verbosity"),
     "feasible": ("forbidden", "parameter_constraints"),
     "constraints": ("constraints_func", "outcome_constraints"),

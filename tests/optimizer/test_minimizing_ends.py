@@ -211,3 +211,12 @@ def test_a_storage_that_fails_does_not_replace_the_error_that_ended_the_run(
     with pytest.raises(BoomError, match="too hot"):
         bo.minimize(failing, opt, 3)
     assert "Trials [0] are still running in the log" in caplog.text
+
+
+@pytest.mark.parametrize(("n_workers", "warns"), [(None, False), (1, False), (3, True)])
+def test_workers_without_an_executor_are_warned_of(
+    n_workers: int | None, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    opt = bo.minimize(bowl, SPACE, 3, n_workers=n_workers, **OPTIONS)
+    assert len(opt.trials) == 3
+    assert caplog.text.count("n_workers=3 has no effect without an executor") == warns

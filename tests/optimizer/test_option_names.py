@@ -17,6 +17,7 @@ from bkbopt.optimizer.option_names import ELSEWHERE
         ("n_calls", "; do you mean n_trials?"),
         ("random_state", "; do you mean seed?"),
         ("kappa", "; do you mean beta?"),
+        ("num_workers", "; do you mean executor=ThreadPoolExecutor(4)?"),
         ("x0", "; do you mean opt.tell(points, values), and then opt in place of the space?"),
     ],
 )
