@@ -208,7 +208,7 @@ def _one(name: str, given: Any, k: int) -> Any:
     if isinstance(given, str | bytes | Mapping | Trial):
         expected = "a number" if k == 1 else f"{k} numbers, one for each objective"
         got = f"{shown(given)} of type {type(given).__name__}"
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and name != "std":
             form = "that of the objective" if k == 1 else "a list, in the order of directions"
             got = f"{got}; pass {form}, or name the objectives: directions={{name: direction}}"
         got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got

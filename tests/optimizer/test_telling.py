@@ -88,6 +88,8 @@ def test_usual_slips_in_the_call_are_named() -> None:
     for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, f"{{'loss': 0.3}} of type dict; {named}")):
         with pytest.raises(ArgumentTypeError, match=f"^value: expected a number, got {got}.$"):
             opt.tell(trial, given)
+    with pytest.raises(ArgumentTypeError, match=r"^std: expected a number, got \{'loss': 0\.3\} of type dict\.$"):
+        opt.tell(trial, 0.3, std={"loss": 0.3})
     with pytest.raises(ArgumentTypeError, match=r"got a Trial, which comes first: tell\(trial, value\)"):
         opt.tell(0.3, trial)
     with pytest.raises(
