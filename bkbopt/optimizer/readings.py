@@ -175,7 +175,7 @@ class Readings(Predicting, Trust):
         """The feasible trials that no other one dominates: the Pareto front of the observed values.
 
         With noise these values are too good, see `recommend_front`. A trial that was told without the value of a
-        constraint counts only if no other trial is feasible.
+        constraint counts only if no other trial is feasible. `NotReadyError` if there is none.
         """
         return [detached(trial) for trial in best_trials.front(self._core.log, self.directions, self.constraints)]
 
@@ -188,6 +188,7 @@ class Readings(Predicting, Trust):
 
         Raises:
             ArgumentError: `reference` does not have one number for each objective.
+            NotReadyError: there is no value yet, or no feasible trial.
         """
         point = in_order("reference", reference, self.objectives) if isinstance(reference, Mapping) else reference
         return best_trials.hypervolume(self._core.log, self.directions, self.constraints, point)
