@@ -1,6 +1,7 @@
 """Checks of the optimizer's arguments, and their conversion to the objects that the search uses."""
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
@@ -22,7 +23,7 @@ from bkbopt.spaces.pool import Pool, as_pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
-from bkbopt.spaces.values import with_hint
+from bkbopt.spaces.values import as_python, is_real, shown, with_hint
 from bkbopt.surrogates import BKB, Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
 
@@ -102,13 +103,30 @@ def _is_interval(row: Any) -> bool:
 
 
 def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None:
-    """The constraint on parameters: the optimizer's argument, that of a product pool, or both."""
+    """The constraint on parameters: the optimizer's argument, that of a product pool, or both; see `_answer`."""
     if given is not None and not callable(given):
         raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(given).__name__}.")
     own = None if problem.pool is None else problem.pool.feasible
-    if given is None or own is None:
-        return own if given is None else cast(Callable[[Params], bool], given)
-    return lambda params: bool(given(params)) and bool(own(params))
+    both = [cast(Callable[[Params], bool], f) for f in (given, own) if f is not None]
+    return (lambda params: all(_answer(f(params)) for f in both)) if both else None
+
+
+def _answer(given: Any) -> bool:
+    """What a constraint on parameters answers; 0 and 1 are answers too.
+
+    Other numbers are refused: in some packages they are slacks or excesses, and nearly all are true.
+
+    Raises:
+        ArgumentTypeError: no answer.
+    """
+    is_single = isinstance(given, np.ndarray | Tensor) and math.prod(given.shape) == 1
+    answer = as_python(given.reshape(()) if is_single else given)
+    if isinstance(answer, bool) or (is_real(answer) and answer in (0, 1)):
+        return bool(answer)
+    raise ArgumentTypeError(
+        f"feasible: expected True or False, got {shown(given)} of type {type(given).__name__}; return a comparison, as "
+        'params["x"] + params["y"] <= 1.'
+    )
 
 
 def as_surrogate(given: str | Surrogate | MakesSurrogate | None, fit: bool) -> Surrogate:

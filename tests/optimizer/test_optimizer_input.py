@@ -216,3 +216,21 @@ def test_bad_noise_is_refused(noise: Any) -> None:
 def test_an_array_without_rows_is_refused(array: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^pool: expected shape \(n, d\), got \(([13],)?\)"):
         bo.Optimizer(array)
+
+
+@pytest.mark.parametrize("answer", [bool, np.bool_, int, float, torch.tensor, lambda holds: np.array([holds])])
+def test_what_answers_a_constraint_on_parameters(answer: Any) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, feasible=lambda p: answer(p["x"] <= 0.4))
+    assert all(trial.params["x"] <= 0.4 for trial in opt.ask(5))
+
+
+@pytest.mark.parametrize("answer", [lambda x: 0.4 - x, lambda x: [x <= 0.4], lambda x: None, lambda x: str(x <= 0.4)])
+def test_slacks_of_a_constraint_on_parameters_and_other_objects_are_no_answers(answer: Any) -> None:
+    parts = {"x": [0.1, 0.5, 0.9], "k": ["a", "b"]}
+    for opt in (
+        bo.Optimizer({"x": (0.0, 1.0)}, seed=0, feasible=lambda p: answer(p["x"])),
+        bo.Optimizer(bo.Pool.product(parts, feasible=lambda p: answer(p["x"])), seed=0),
+    ):
+        with pytest.raises(ArgumentTypeError, match=r"^feasible: expected True or False, got .*; return a comparison"):
+            opt.ask()
+        assert len(opt.trials) == 0
