@@ -303,7 +303,8 @@ def _matrix(
         return None, fine
     given = _plain(given)
     if _has_bool(given):
-        raise ArgumentTypeError(f"{name}: expected real numbers, got bool among them.")
+        flags = "; of flags tell -1.0 where it holds, and 1.0 elsewhere" if name.startswith("constraints") else ""
+        raise ArgumentTypeError(f"{name}: expected real numbers, got bool among them{flags}.")
     if keep_invalid:
         given = _with_nan(name, given)
         if given.ndim and len(given) == n:

@@ -232,7 +232,7 @@ def test_known_noise_is_refused_where_the_model_cannot_use_it() -> None:
 @pytest.mark.parametrize("invalid", ["raise", "fail"])
 def test_a_truth_value_is_no_value_of_several_objectives(invalid: str) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0)
-    with pytest.raises(ArgumentTypeError, match="value: expected real numbers, got bool among them"):
+    with pytest.raises(ArgumentTypeError, match=r"value: expected real numbers, got bool among them\.$"):
         opt.tell(opt.ask(), [True, 2], invalid=invalid)
     assert opt.trials[0].state == "RUNNING"
 
@@ -240,7 +240,7 @@ def test_a_truth_value_is_no_value_of_several_objectives(invalid: str) -> None:
 @pytest.mark.parametrize("truth", [True, np.bool_(True)])
 def test_a_truth_value_is_no_value_of_a_constraint(truth: object) -> None:
     opt = optimizer(constraints=["heat"])
-    with pytest.raises(ArgumentTypeError, match=r"constraints\['heat'\]: expected real numbers, got bool among them"):
+    with pytest.raises(ArgumentTypeError, match=r"constraints\['heat'\]: .* got bool among them; of flags tell -1\.0"):
         opt.tell(opt.ask(), 1.0, constraints={"heat": truth})
 
 
