@@ -219,7 +219,8 @@ class Arms(ABC):
         """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
         unknown = [name for name in params if name not in self.names]
         if unknown:
-            raise ArgumentError(f"{argument}: expected columns among {self.names}, got {unknown[0]!r}.")
+            row = f", or {self.pool.id_column!r} alone" if self.pool.id_column is not None else ""
+            raise ArgumentError(f"{argument}: expected columns among {self.names}{row}, got {unknown[0]!r}.")
         return {name: self._internal(name, params[name], argument) for name in self.names if name in params}
 
     def encode(self, points: Sequence[Point]) -> Tensor:

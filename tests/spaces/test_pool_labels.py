@@ -75,6 +75,8 @@ def test_a_point_with_the_name_and_other_columns_is_refused_with_the_way_that_wo
         pool.internal({"id": pool.label(3), "operator": "Ann"})
     with pytest.raises(ArgumentError, match=r"nothing for .*'steps'\.$"):
         pool.internal({"dose": 0.5})
+    with pytest.raises(ArgumentError, match=r"^fixed: expected columns among \(.*\), or 'id' alone, got 'label'\.$"):
+        pool.fixed({"label": pool.label(3)})
 
 
 @pytest.mark.parametrize(
