@@ -18,7 +18,7 @@ from bkbopt.optimizer.description import describe, read_changed
 from bkbopt.optimizer.log_file import LogFile, Writer
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_spaces import LogSpaces
-from bkbopt.optimizer.outcomes import finished, replaced
+from bkbopt.optimizer.outcomes import finished, replaced, running_one
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.search.completion import completed
@@ -381,11 +381,11 @@ class LoggedDesigner:
             entries.extend(replaced(self.log, reports, call))
         return [entry.trial for entry in entries]
 
-    def beat(self, trial_ids: Sequence[int], call: str) -> None:
-        """Write a heartbeat for each of the running trials."""
+    def beat(self, reports: Sequence[Report], call: str) -> None:
+        """Write a heartbeat for each of the running trials that the reports are about."""
         with self._transaction() as (entries, _):
-            now = utc_now()
-            entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
+            alive, now = {report.target: running_one(self.log, report, call) for report in reports}, utc_now()
+            entries.extend(replace(entry, seen_at=now) for entry in alive.values())
 
     def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
         """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""

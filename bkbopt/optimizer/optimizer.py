@@ -17,7 +17,7 @@ from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import failures_of, tell, trial_ids
+from bkbopt.optimizer.telling import failures_of, tell
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
@@ -327,7 +327,7 @@ class Optimizer(Readings):
     @locked
     def heartbeat(self, trial: Any) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
-        self._core.beat(trial_ids(trial)[0], "heartbeat")
+        self._core.beat(failures_of(trial)[0], "heartbeat")
 
     @locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:

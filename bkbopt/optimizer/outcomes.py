@@ -10,7 +10,7 @@ from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.base import Params
 
-__all__ = ["finished", "replaced"]
+__all__ = ["finished", "replaced", "running_one"]
 
 
 def finished(
@@ -50,12 +50,19 @@ def finished(
             entry = held or new(len(log) + n_new, point, params, now)
             n_new += held is None
         else:
-            _check_known(log, report)
-            entry = log.running_entry(report.target, call)
-            _check_own(entry, report)
+            entry = running_one(log, report, call)
         _take(entry, taken)
         done.append(entry.finished(report.outcome, place, now))
     return done
+
+
+def running_one(log: TrialLog, report: Report, call: str) -> Entry:
+    """The entry of the running trial that a report by trial or id is about; raises as `finished` does."""
+    assert isinstance(report.target, int)
+    _check_known(log, report)
+    entry = log.running_entry(report.target, call)
+    _check_own(entry, report)
+    return entry
 
 
 def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]:

@@ -25,7 +25,7 @@ from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 if TYPE_CHECKING:
     from bkbopt.optimizer.logged_designer import LoggedDesigner
 
-__all__ = ["Report", "failures_of", "tell", "trial_ids"]
+__all__ = ["Report", "failures_of", "tell"]
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
 
 def failures_of(given: Any) -> tuple[list[Report], bool]:
     """The reports that a trial, or each of a list, has failed, and whether it was a list."""
-    ids, many = trial_ids(given)
+    ids, many = _trial_ids(given)
     trials = given if many else [given]
     return [Report(i, Outcome(), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
 
@@ -90,7 +90,7 @@ def _as_trial(given: Any) -> Trial | None:
     return given if isinstance(given, Trial) else None
 
 
-def trial_ids(given: Any) -> tuple[list[int], bool]:
+def _trial_ids(given: Any) -> tuple[list[int], bool]:
     """The ids of a trial, or of each of a list, and whether it was a list."""
     many = isinstance(given, list | tuple | TrialList)
     return [trial_id(one, takes_params=False) for one in (given if many else [given])], many

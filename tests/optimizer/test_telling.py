@@ -52,7 +52,12 @@ def test_a_trial_of_another_optimizer_is_refused_where_its_id_means_another_poin
     first, second = other.ask(2)
     own = opt.ask()
     before = opt.trials
-    for call in (lambda: opt.tell(second, 1.0), lambda: opt.fail(second), lambda: opt.tell([own, second], [1.0, 2.0])):
+    for call in (
+        lambda: opt.tell(second, 1.0),
+        lambda: opt.fail(second),
+        lambda: opt.tell([own, second], [1.0, 2.0]),
+        lambda: opt.heartbeat([own, second]),
+    ):
         with pytest.raises(ArgumentError, match=r"trial: expected a trial of this optimizer, whose trial 1 has .*'x'"):
             call()
     assert opt.trials == before
