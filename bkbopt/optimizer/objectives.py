@@ -38,11 +38,11 @@ def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str], limi
         argument: the name of what is given, for messages.
         given: the mapping.
         names: names of the objectives.
-        limits: names of the constraints.
+        limits: names of constraints that are not told beside it.
 
     Raises:
         ArgumentTypeError: the objectives have no names.
-        ArgumentError: an objective is missing, or a constraint is among the items, where it would not be told.
+        ArgumentError: an objective is missing, or one of these constraints is an item, which would not be told.
     """
     if not names:
         raise ArgumentTypeError(
@@ -64,7 +64,7 @@ def without_names(argument: str, given: Any, names: Sequence[str], limits: Seque
         given: anything; by name are a mapping, and for `many` trials a list of mappings, too. Items of a mapping for
             many trials are numbers for each trial, names of columns, or a number for all.
         names: names of the objectives.
-        limits: names of the constraints.
+        limits: names of constraints that are not told beside it.
         many: whether it is for many trials.
 
     Raises:

@@ -186,9 +186,9 @@ def _reports_of(
         for target in trial if many else [trial]:
             if not isinstance(target, Mapping):
                 trial_id(target)
+    untold = [name for name in constraint_names if name not in limits]
     value, std = (
-        without_names(name, given, objectives, constraint_names, many=many)
-        for name, given in ((argument, value), ("std", std))
+        without_names(name, given, objectives, untold, many=many) for name, given in ((argument, value), ("std", std))
     )
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)

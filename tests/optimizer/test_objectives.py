@@ -96,9 +96,11 @@ def test_other_names_are_refused_and_nothing_is_told(given: dict[str, float], me
 
 
 def test_other_metrics_of_the_black_box_are_left_out() -> None:
-    opt = optimizer()
+    opt = optimizer(constraints=["heat"])
     opt.tell(POINTS[0], {"epochs": 7, "power": 2.0, "loss": 1.0, "model": "net"})
-    opt.tell(POINTS[1:], [{"power": 2.0, "loss": 1.0, "epochs": 3}, {"power": 3.0, "loss": 4.0}])
+    opt.tell(POINTS[1], {"power": 2.0, "loss": 1.0, "heat": 70.0}, constraints={"heat": 70.0 - 60.0})
+    opt.tell(POINTS[2:], [{"power": 3.0, "loss": 4.0, "epochs": 3}])
+    assert [trial.constraints for trial in opt.trials] == [{}, {"heat": 10.0}, {}]
     assert [trial.values for trial in opt.trials] == [(1.0, 2.0), (1.0, 2.0), (4.0, 3.0)]
 
 
