@@ -18,6 +18,27 @@ REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
+        "a copy with one objective follows the spaces of its original",
+        "optimizer/log_spaces.py",
+        "other._pairs = [*self._pairs]",
+        "other._pairs = self._pairs",
+        ("optimizer/test_single_objective.py",),
+    ),
+    Fault(
+        "a copy with one objective has the noise of the first one",
+        "optimizer/single_objective.py",
+        "trial.stds[k : k + 1]",
+        "trial.stds[:1]",
+        ("optimizer/test_single_objective.py",),
+    ),
+    Fault(
+        "a trial that is reported as lost has failed",
+        "optimizer/telling.py",
+        "Outcome(is_lost=is_lost)",
+        "Outcome()",
+        ("optimizer/test_unfinished_trials.py",),
+    ),
+    Fault(
         "values told by name are in the order of the dict",
         "optimizer/objectives.py",
         "return [given[name] for name in names]",

@@ -100,6 +100,12 @@ class LogSpaces:
         """Add the space or pool of later trials; raises the errors of `next`."""
         self._pairs.append(self.next(candidates, past))
 
+    def copy(self) -> "LogSpaces":
+        """Another object with the same spaces or pools."""
+        other = LogSpaces()
+        other._pairs = [*self._pairs]
+        return other
+
     def restore(self, described: Described, candidates: Space | Arms) -> None:
         """Add a space or pool that a file describes; `ValueError` if its values of the past are invalid."""
         try:

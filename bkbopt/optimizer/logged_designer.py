@@ -46,6 +46,7 @@ class LoggedDesigner:
         feasible: the user's constraint on parameters.
 
     Attributes:
+        feasible: see above.
         log: the log of all trials, in memory.
         spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
         designer: the designer, which computes suggestions.
@@ -56,7 +57,7 @@ class LoggedDesigner:
     def __init__(
         self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
     ) -> None:
-        self._feasible = feasible
+        self.feasible = feasible
         self.spaces = LogSpaces()
         self.spaces.append(problem.candidates, {})
         if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
@@ -71,7 +72,7 @@ class LoggedDesigner:
         self._n_used = 1
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
-        feasible = self._feasible
+        feasible = self.feasible
         if feasible is None:
             return None
         return lambda point: bool(feasible(self.conversion.params(point, None)))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 from bkbopt._support import forks
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
@@ -307,13 +307,14 @@ class Optimizer(Readings):
         return tell(self._core, self.objectives, self.constraints, arms, values, argument="values", **more)[0]
 
     @locked
-    def fail(self, trial: Any) -> Any:
+    def fail(self, trial: Any, *, lost: bool = False) -> Any:
         """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
 
         The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
-        is not proposed again. The errors are those of `tell`.
+        is not proposed again. If the trial is `lost`, its point is not the reason, as where a machine breaks down, and
+        nothing is learnt: see `lost_trials`. The errors are those of `tell`.
         """
-        reports, many = failures_of(trial)
+        reports, many = failures_of(trial, is_lost=check_flag("lost", lost))
         failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
 

@@ -3,18 +3,21 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from torch import Tensor
 
+from bkbopt._support import forks
 from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
+from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.objectives import aims_of, in_order, named_directions
 from bkbopt.optimizer.predicting import Predicting
+from bkbopt.optimizer.single_objective import with_one_objective
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trial_tables import dataframe_of
 from bkbopt.optimizer.trials import Trial, detached
@@ -328,6 +331,34 @@ class Readings(Predicting, Trust):
         return dataframe_of(list(self._core.log), len(self.directions), self.objectives)
 
     # -- copies ------------------------------------------------------------------------------------------------------
+
+    @locked
+    def single_objective(self, objective: int | str) -> Self:
+        """A copy in memory with one of the objectives, for `bkbopt.plots` and all that needs a single one.
+
+        Its trials have the values of this objective alone; constraints and failures are kept. Its model is fitted anew,
+        to this objective alone. The copy does not follow this optimizer: ask and tell here.
+
+        Args:
+            objective: number or name of the objective.
+
+        Raises:
+            ArgumentError: there is no such objective.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, directions={"loss": "minimize", "power": "maximize"}, seed=0)
+            >>> for x in (0.1, 0.5, 0.9):
+            ...     _ = opt.tell({"x": x}, {"loss": x**2, "power": x})
+            >>> opt.single_objective("power").best_trial.params["x"]
+            0.9
+        """
+        k = as_objective(objective, len(self.directions), self.objectives)
+        single = object.__new__(type(self))
+        single.directions, single.objectives = self.directions[k : k + 1], self.objectives[k : k + 1]
+        single.constraints, single.acquisition = self.constraints, self.acquisition
+        single._core, single._lock = with_one_objective(self._core, k), forks.lock()
+        return single
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the log (options, space and all trials) to a file, atomically.

@@ -78,11 +78,11 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 
 
-def failures_of(given: Any) -> tuple[list[Report], bool]:
-    """The reports that a trial, or each of a list, has failed, and whether it was a list."""
+def failures_of(given: Any, *, is_lost: bool = False) -> tuple[list[Report], bool]:
+    """The reports that a trial, or each of a list, has failed or is lost, and whether it was a list."""
     ids, many = _trial_ids(given)
     trials = given if many else [given]
-    return [Report(i, Outcome(), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
+    return [Report(i, Outcome(is_lost=is_lost), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
 
 
 def _as_trial(given: Any) -> Trial | None:

@@ -91,8 +91,8 @@ class Trust:
     def lost_trials(self) -> list[Trial]:
         """Failed trials that ended for a reason that is not their point, by id; the search learns nothing from them.
 
-        They were interrupted (Ctrl-C in `minimize` or `bkbopt run`), or their process died and `recover(enqueue=True)`
-        queued their points again. Their state is "FAIL".
+        They were interrupted (Ctrl-C in `minimize` or `bkbopt run`), their process died and `recover(enqueue=True)`
+        queued their points again, or they were reported so by `fail(lost=True)`. Their state is "FAIL".
 
         Example:
             >>> import bkbopt as bo

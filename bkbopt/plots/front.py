@@ -11,7 +11,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.progress import reach_of
-from bkbopt.plots.readings import drawable, penalised
+from bkbopt.plots.readings import drawable, is_modelled, penalised
 from bkbopt.plots.style import (
     BLUE,
     GREY,
@@ -19,6 +19,7 @@ from bkbopt.plots.style import (
     ORANGE,
     as_optimizer,
     axes_of,
+    ink,
     legend_below,
     names_of_values,
     shortened,
@@ -32,6 +33,8 @@ __all__ = ["pairs_of", "pareto"]
 
 #: Most objectives all pairs of which are drawn.
 PAIRED = 4
+#: Share of an axis below which a standard deviation cannot be seen.
+TINY = 0.005
 #: Axis, 0 or 1, and side of a trial that is beyond the axes -> a triangle that points there.
 TRIANGLES = {(0, 1.0): ">", (0, -1.0): "<", (1, 1.0): "^", (1, -1.0): "v"}
 
@@ -43,6 +46,7 @@ def pareto(
     *,
     value_names: Sequence[str] | None = None,
     objectives: tuple[int | str, int | str] | None = None,
+    recommended: bool = True,
 ) -> "Axes":
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
@@ -56,6 +60,8 @@ def pareto(
         ax: Axes to draw on; None for a new figure.
         value_names: labels of the two axes, with their units; None for the names of the objectives, or their numbers.
         objectives: numbers or names of the two objectives; None if there are two.
+        recommended: whether to draw the posterior means of `recommend_front`, with their standard deviations, where
+            models are used and values have noise.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
@@ -85,13 +91,15 @@ def pareto(
     others = [trial for trial in opt.trials if trial.values and trial.id not in aside]
     ax = axes_of(ax)
     x, y = _places(front, across, up)
-    _draw_others(ax, opt, np.array([x, y]), others, (across, up))
+    means, stds = _recommended(opt, (across, up)) if recommended else (np.empty((2, 0)), np.empty((2, 0)))
+    _draw_others(ax, opt, np.array([x, y]), means, others, (across, up))
     order = np.argsort(x, kind="stable")
     # Between two trials the front has the second value of the one that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
     k = len(opt.directions)
     line, label = ("o-", "Pareto front") if k == 2 else ("o", f"Pareto front of all {k} objectives")
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label=label)
+    _draw_recommended(ax, means, stds)
     names = shortened(value_names, LONGEST_LABEL - len(" (minimize)"))
     ax.set_xlabel(f"{names[0]} ({opt.directions[across]})", parse_math=False)
     ax.set_ylabel(f"{names[1]} ({opt.directions[up]})", parse_math=False)
@@ -100,21 +108,46 @@ def pareto(
     return ax
 
 
+def _recommended(opt: Optimizer, objectives: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior means and standard deviations of the recommended front, (2, m) each."""
+    points = opt.recommend_front() if is_modelled(opt) else []
+    means, stds = ([[getattr(point, of)[j] for point in points] for j in objectives] for of in ("means", "stds"))
+    return drawable(means), drawable(stds)
+
+
+def _draw_recommended(ax: "Axes", means: np.ndarray, stds: np.ndarray) -> None:
+    """Draw means with one standard deviation to each side, unless there are none or the deviations are tiny."""
+    limits = ax.axis()
+    sizes = np.array([[limits[1] - limits[0]], [limits[3] - limits[2]]])
+    if np.any(stds >= TINY * sizes):
+        look: Any = {"fmt": "D", "color": ink(), "markerfacecolor": "none", "markersize": 5, "zorder": 4}
+        ax.errorbar(means[0], means[1], stds[1], stds[0], elinewidth=1, label="recommended (mean and sd)", **look)
+        ax.axis(limits)  # wide bars are cut
+
+
 def _draw_others(
-    ax: "Axes", opt: Optimizer, front: np.ndarray, trials: Sequence[Trial], objectives: tuple[int, int]
+    ax: "Axes",
+    opt: Optimizer,
+    front: np.ndarray,
+    means: np.ndarray,
+    trials: Sequence[Trial],
+    objectives: tuple[int, int],
 ) -> None:
-    """Draw trials that are not on the front, whose values are `front (2, n)`; far ones are triangles at the edge."""
+    """Draw trials that are not on the front, whose values are `front (2, n)`; far ones are triangles at the edge.
+
+    The axes have room for most of the `means (2, m)` of recommended points, too.
+    """
     values, feasible = _places(trials, *objectives), np.array([t.is_feasible for t in trials], dtype=np.bool_)
     limits = np.array(
         [
-            _limits(front[i], values[i], feasible, sign_of(opt.directions[objective]))
+            _limits(front[i], values[i], feasible, means[i], sign_of(opt.directions[objective]))
             for i, objective in enumerate(objectives)
         ]
     )
     low, high = limits[:, :1], limits[:, 1:]
     away = np.sign(values - np.clip(values, low, high))
     beyond = np.any(away != 0.0, axis=0)
-    if beyond.any():
+    if beyond.any() or means.size:
         margin = 0.04 * (high - low)
         low, high = low - margin, high + margin
         ax.set(xlim=(low[0, 0], high[0, 0]), ylim=(low[1, 0], high[1, 0]))
@@ -134,12 +167,15 @@ def _draw_others(
         ax.scatter([], [], marker="^", color=GREY if feasible[beyond].any() else ORANGE, label=name, **look)
 
 
-def _limits(front: np.ndarray, others: np.ndarray, feasible: np.ndarray, sign: float) -> tuple[float, float]:
-    """Limits of an axis: those of the front `(n,)` and of most of the `others (m,)`, of which some are `feasible`."""
+def _limits(
+    front: np.ndarray, others: np.ndarray, feasible: np.ndarray, means: np.ndarray, sign: float
+) -> tuple[float, float]:
+    """Limits of an axis: of the front `(n,)`, and of most of the `others (m,)`, some `feasible`, and of the `means`."""
     best = (sign * front).max()
     distances = best - sign * np.concatenate([front, others[feasible]])
     reach = max(reach_of(distances), float(np.ptp(front))) or np.inf
-    shown = np.concatenate([front, sign * np.clip(sign * others, best - reach, best + reach)])
+    near = means[np.abs(best - sign * means) <= 2.0 * reach]
+    shown = np.concatenate([front, near, sign * np.clip(sign * others, best - reach, best + reach)])
     pad = 0.0 if np.ptp(shown) else max(1.0, 0.1 * abs(best))  # if all values are equal
     return float(shown.min()) - pad, float(shown.max()) + pad
 

@@ -83,7 +83,7 @@ def told(opt: Optimizer) -> Told:
     if len(opt.directions) > 1:
         raise ArgumentError(
             f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see overview "
-            "and pareto."
+            "and pareto, or pass opt.single_objective(0) (in the shell --objective 0)."
         )
     (trials, X), bad = opt._valued, penalised(opt)
     if not trials:

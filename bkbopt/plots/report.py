@@ -245,6 +245,14 @@ def _front_of(run: Run, pair: tuple[int, int]) -> Html:
 
 
 def _parameters(run: Run) -> list[Html]:
+    out = []
+    for single in run.singles:
+        content = _parameters_of_one(single)
+        out += [element("h3", single.names[0])] * (bool(content) and not run.is_single) + content
+    return out
+
+
+def _parameters_of_one(run: Run) -> list[Html]:
     if not (run.has_model and has_dimensions(run.opt)):
         return []
     opt, coordinates = run.opt, coordinates_of(run.opt)
@@ -298,19 +306,25 @@ def _arms(run: Run, names: Sequence[str]) -> list[Html]:
 
 
 def _model(run: Run) -> list[Html]:
-    pictures = []
-    if run.has_model:
-        alt = "Coverage of the posterior's central intervals by left-out values, against the intervals' nominal level"
-        caption = (
-            "Calibration: values left out in turn and predicted from the rest. Below the diagonal the intervals are "
-            "too narrow, above it too wide. It is measured in the region where the search has evaluated."
-        )
-        folds = 10 if len(run.valued) <= MANY else 5
-        pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))
+    pictures = [
+        _calibration(single, "" if run.is_single else f" of {single.names[0]}")
+        for single in run.singles
+        if single.has_model
+    ]
     if any(ask.n_inducing is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
         alt = "Inducing points and effective dimension of the model at each ask"
         pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model at each ask."))
     return _grid(*pictures)
+
+
+def _calibration(run: Run, of_value: str) -> Html:
+    alt = f"Coverage of the posterior's central intervals by left-out values{of_value}, against their nominal level"
+    caption = (
+        f"Calibration{of_value}: values left out in turn and predicted from the rest. Below the diagonal the intervals "
+        "are too narrow, above it too wide. It is measured in the region where the search has evaluated."
+    )
+    folds = 10 if len(run.valued) <= MANY else 5
+    return _drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption)
 
 
 def _times(run: Run) -> list[Html]:

@@ -50,6 +50,14 @@ class Run:
         return len(self.names) == 1
 
     @cached_property
+    def singles(self) -> "list[Run]":
+        """A run for each objective, with a model of it alone."""
+        if self.is_single:
+            return [self]
+        opts = [self.opt.single_objective(j) for j in range(len(self.names))]
+        return [Run(opt, opt.trials, [name]) for opt, name in zip(opts, self.names, strict=True)]
+
+    @cached_property
     def has_model(self) -> bool:
         """See `readings.has_model`."""
         return has_model(self.opt)

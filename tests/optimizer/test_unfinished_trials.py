@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, TrialStateError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError
 from bkbopt.optimizer.trials import utc_now
 from tests.optimizer.stored_logs import optimizer
 
@@ -65,6 +65,22 @@ def test_lost_trials_are_listed_until_they_have_an_outcome(path: Path) -> None:
         assert one.lost_trials == [opt.trials[1]]
     opt.tell(1, 0.5, replace=True)
     assert opt.lost_trials == []
+
+
+def test_nothing_is_learnt_from_a_trial_that_is_reported_as_lost(path: Path) -> None:
+    opt = bo.Optimizer({"k": bo.Int(0, 9)}, seed=0, storage=path, duplicates="avoid")
+    opt.tell(opt.ask(), 1.0)
+    lost, failed = opt.ask(2)
+    opt.fail([lost], lost=True)
+    opt.fail(failed)
+    for one in (opt, bo.Optimizer.open(path)):
+        assert one.lost_trials == [one.trials[lost.id]]
+        assert one._core.update().history.n_failed == 1
+    rest = [trial.params for trial in opt.ask(8)]
+    assert lost.params in rest  # it may be proposed again
+    assert failed.params not in rest
+    with pytest.raises(ArgumentTypeError, match="lost: expected True or False"):
+        opt.fail(opt.trials[-1], lost="yes")  # type: ignore[arg-type]
 
 
 def test_a_lost_trial_may_turn_out_to_have_failed(path: Path) -> None:

@@ -55,7 +55,7 @@ def test_trials_far_from_the_front_are_triangles_at_the_edge(scattered: Callable
     dominated = [[2.0 + i, 10.0] for i in range(6)]
     far = [[900.0, 5.0], [3.0, 800.0], [900.0, 800.0]]
     values, heat = [*front, *dominated, *far, [-700.0, 5.0]], [0.0] * 19 + [1.0]
-    ax = plots.pareto(told(["minimize", "minimize"], values, heat))
+    ax = plots.pareto(told(["minimize", "minimize"], values, heat), recommended=False)
     (low, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     assert low < -9.0
     assert 9.0 < right < 30.0
@@ -87,7 +87,9 @@ def test_axes_of_a_front_follow_from_all_trials_if_none_is_far_or_all_are_equal(
     opt = told(
         ["minimize", "minimize"], [[1.0, 2.0], *[[3.0, 3.0 + i] for i in range(10)], [99.0, 2.5]], [0.0] * 11 + [1.0]
     )
-    names = [text.get_text() for text in plots.pareto(opt).get_legend().get_texts()]  # type: ignore[union-attr]
+    legend = plots.pareto(opt, recommended=False).get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
     assert names == ["dominated", "infeasible, beyond the axes", "Pareto front"]
 
 
@@ -195,3 +197,24 @@ def test_labels_are_the_name_of_a_single_objective() -> None:
     assert plots.posterior_slice(opt, "x0", value_name="error").get_ylabel() == "error"
     bars = [ax.get_ylabel() for ax in plots.posterior_contour(opt, "x0", "x1", n=5).figure.axes]
     assert "posterior mean of loss" in bars
+
+
+def test_the_recommended_front_is_drawn_where_values_have_noise() -> None:
+    noise = np.random.default_rng(0).normal(scale=0.05, size=(40, 2))
+    X = np.random.default_rng(1).random(40)
+    values = np.c_[(X - 0.3) ** 2, -X]
+    for told_values, is_noisy in ((values + noise, True), (values, False)):
+        opt = bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0)
+        opt.tell([{"x0": x} for x in X], told_values)
+        ax = plots.pareto(opt)
+        legend = ax.get_legend()
+        assert legend is not None
+        assert ("recommended (mean and sd)" in [text.get_text() for text in legend.get_texts()]) == is_noisy
+        assert not plots.pareto(opt, recommended=False).containers
+        if is_noisy:
+            line = ax.containers[0][0]
+            means = np.array([point.means for point in opt.recommend_front()])
+            np.testing.assert_array_equal(np.c_[line.get_xdata(), line.get_ydata()], means)
+            (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+            assert left < means[:, 0].min() < means[:, 0].max() < right
+            assert low < means[:, 1].min() < means[:, 1].max() < high

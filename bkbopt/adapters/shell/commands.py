@@ -334,6 +334,8 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--pool", **{**_POOL, "help": f"with --from or --params, {_POOL['help']}"})
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
     fail.add_argument("id", metavar="ID", type=readers.whole_number, help="the trial")
+    text = "its point is not the reason, as where a machine breaks down: the search learns nothing from it"
+    fail.add_argument("--lost", action="store_true", help=text)
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
     text = "seconds since the ask of a trial, or since its last heartbeat"
     recover.add_argument("--older-than", type=readers.seconds, metavar="SECONDS", help=text)
@@ -366,6 +368,8 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
     named = "name of the value, with its unit; once for each objective"
     plot.add_argument("--value-name", type=as_text, metavar="NAME", action="append", default=[], help=named)
+    of_one = "number or name of an objective, of several, that is drawn as if it were the only one"
+    plot.add_argument("--objective", type=readers.number_or_text, metavar="NAME", help=of_one)
     plot.add_argument("--pool", **_POOL)
     text = "write the run as a page of HTML in one file: result, pictures, trials, options"
     report = commands.add("report", model_commands.report, text, _STATE)

@@ -43,7 +43,7 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
 def fail(args: argparse.Namespace) -> Iterator[Row]:
     """Report that a trial gave no value."""
     file = LogFile(args.state)
-    yield finished(Aims.of(file), finish(file, args.id, Outcome(), "fail"))
+    yield finished(Aims.of(file), finish(file, args.id, Outcome(is_lost=args.lost), "fail"))
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

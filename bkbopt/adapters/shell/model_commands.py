@@ -201,7 +201,10 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
-    drawn = getattr(plots, function)(loaded(args), *names, **labels)
+    opt = loaded(args)
+    if args.objective is not None:
+        opt = opt.single_objective(args.objective)
+    drawn = getattr(plots, function)(opt, *names, **labels)
     figure = drawn if kind == "overview" else drawn.figure
     try:
         figure.savefig(args.out, dpi=130)

@@ -119,7 +119,7 @@ class Progress:
         words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"))
         counts = [f"{self._counts[state]} {word}" for state, word in words]
         counts.append(f"{self._counts[FAIL] - self.n_lost} failed")
-        counts += [f"{self.n_lost} lost and queued again"] if self.n_lost else []
+        counts += [f"{self.n_lost} lost"] if self.n_lost else []
         parts = [", ".join(counts)]
         parts += [self.summary()] if self.front else []
         rate = self.rate()

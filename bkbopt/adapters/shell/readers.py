@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bkbopt.adapters.shell.usage import as_number
 
-__all__ = ["count", "deviation", "limit", "regret", "seconds", "whole_number"]
+__all__ = ["count", "deviation", "limit", "number_or_text", "regret", "seconds", "whole_number"]
 
 
 def _from_zero(what: str) -> Callable[[str], float]:
@@ -42,6 +42,13 @@ def whole_number(text: str) -> int:
     with contextlib.suppress(ValueError):
         return as_number(int, text)
     raise argparse.ArgumentTypeError(f"invalid int value: {text!r}")
+
+
+def number_or_text(text: str) -> int | str:
+    """A whole number, or the text itself."""
+    with contextlib.suppress(ValueError):
+        return as_number(int, text)
+    return text
 
 
 def limit(text: str) -> tuple[str, float]:

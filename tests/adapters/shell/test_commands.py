@@ -357,4 +357,9 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     )
     assert all(name in (tmp_path / "named.svg").read_text() for name in ("cost", "yield"))
     call(capsys, "plot", state, tmp_path / "overview.png")
-    assert "see overview and pareto" in refused(capsys, "plot", state, tmp_path / "a.png", "--kind", "convergence")
+    message = refused(capsys, "plot", state, tmp_path / "a.png", "--kind", "convergence")
+    assert "see overview and pareto, or pass opt.single_objective(0) (in the shell --objective 0)" in message
+    call(capsys, "plot", state, tmp_path / "a.svg", "--kind", "convergence", "--objective", 1, "--value-name", "yield")
+    assert "yield" in (tmp_path / "a.svg").read_text()
+    message = refused(capsys, "plot", state, tmp_path / "a.png", "--objective", 2)
+    assert "objective: expected a number below 2, got 2" in message

@@ -249,7 +249,16 @@ def test_lost_trials_that_were_queued_again_are_not_counted_as_failed(
     opt.tell(opt.ask(), 1.0)
     (shown,) = call(capsys, "show", state)
     assert (shown["complete"], shown["queued"], shown["failed"], shown["lost"]) == (1, [4], 1, 2)
-    assert "1 queued, 1 failed, 2 lost and queued again; " in text_of(capsys, "watch", state, "--once")
+    assert "1 queued, 1 failed, 2 lost; " in text_of(capsys, "watch", state, "--once")
+
+
+def test_a_trial_may_be_reported_as_lost(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    bo.Optimizer.open(state).ask(2)
+    call(capsys, "fail", state, 0, "--lost")
+    call(capsys, "fail", state, 1)
+    assert [trial.id for trial in bo.Optimizer.open(state).lost_trials] == [0]
+    (shown,) = call(capsys, "show", state)
+    assert (shown["failed"], shown["lost"]) == (1, 1)
 
 
 def test_a_failed_trial_whose_point_is_queued_by_hand_has_failed(
