@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.candidates.base import TRIES, Choice, first_then_blocks
+from bkbopt.search.candidates.feasible_walk import found
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.spaces.encoding import Encoding
+from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
@@ -25,8 +26,12 @@ __all__ = ["first_fit", "slack_of", "startup_point", "with_repeats"]
 FAILED, LEAST_VALUES = 0.5, 3
 #: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
+#: Number of random points among which there would be a feasible one if the feasible set were not small.
+FEW = 1024
 #: A fraction of a continuum's range, and of a step: values nearer to each other are the same up to rounding.
 NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
+#: Number of taken points from which a walk may start, and what tells its random numbers from those of other points.
+KNOWN, WALK = 64, 1
 #: A discrete space with at most this many points is enumerated after these tries.
 MAX_LISTED = 1024
 
@@ -64,6 +69,10 @@ def startup_point(
         U = _quasi_random(free, request)
         if free.is_discrete and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
+    if feasible is not None and free is not None and free.dim:
+        small = _in_small_set(encoding, embedding, space, request, taken, feasible)
+        blocks = iter(U)
+        U = itertools.chain(itertools.islice(blocks, FEW // FIRST_TRIES), small, blocks)
     slack, narrow, n_tried, repeats = slack_of(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         decoded = itertools.chain.from_iterable(map(embedding.points, first_then_blocks(block)))
@@ -118,6 +127,24 @@ def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:
     yield space.from_unit(torch.cat([*first, torch.as_tensor(rng.random((FIRST_TRIES, space.dim)))]))
     for _ in range(TRIES // FIRST_TRIES):
         yield space.sample(FIRST_TRIES, rng)
+
+
+def _in_small_set(
+    encoding: Encoding,
+    embedding: Embedding,
+    space: Space,
+    request: Request,
+    taken: Sequence[Point],
+    feasible: Callable[[Point], bool],
+) -> Iterator[Tensor]:
+    """Points of a feasible set that random points of the space do not meet, from the latest of those that are taken."""
+    assert embedding.space is not None
+    X = encoding.encode(list(taken[-KNOWN:]))
+
+    def rows(U: Tensor) -> list[bool]:
+        return [feasible(space.active_part(point)) for point in embedding.points(U)]
+
+    yield found(embedding.space, embedding.project(X), rows, request.rng(WALK))
 
 
 def _listed(space: Space, rng: np.random.Generator) -> Tensor:

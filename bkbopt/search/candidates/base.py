@@ -212,10 +212,10 @@ def exhausted(
     number = "" if is_fixed or arms is None else f"{arms.n_arms} "
     countable = is_discrete if arms is None else arms.is_listed
     if is_constrained and not (countable and (avoids_duplicates or has_failed)):
-        none = "none" if countable else f"none of {TRIES} random ones"
+        none, known = ("none", "") if countable else (f"none of {TRIES} random ones", "enqueue a feasible point, ")
         return ArgumentError(
             f"feasible: expected points{those} to propose, but {none} was feasible and new; "
-            "check the constraint, or restrict the space to points where it can hold."
+            f"check the constraint, {known}or restrict the space to points where it can hold."
         )
     remedies = ["fix other values" if is_fixed else "stop here"]
     if arms is None:

@@ -30,6 +30,7 @@ from bkbopt.search.candidates.base import (
     best_usable,
     first_then_blocks,
 )
+from bkbopt.search.candidates.feasible_walk import found
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, still_open_beside
 from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
@@ -51,6 +52,8 @@ N_NEAR = 64
 #: Logarithms of the distances from an end to which a choice at this end is moved, relative to the range, and how far
 #: from it the first incumbent may be.
 AWAY, NEAR_END = (-4.5, -2.0), 0.01
+#: Number of taken points from which a random walk in the feasible set may start.
+KNOWN = 64
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
 
@@ -367,7 +370,13 @@ class BoxCandidates:
         for _ in range(TRIES // 100):
             if (choice := self._first_open(self.space.sample(100, rng), closed)) is not None:
                 return choice
-        return None
+        if self._feasible is None:
+            return None
+        known = self.embedding.project(taken[-KNOWN:])
+        return self._first_open(found(self.space, known, self._usable_rows, rng), closed)
+
+    def _usable_rows(self, U: Tensor) -> list[bool]:
+        return [self.usable(U, i) for i in range(len(U))]
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
