@@ -13,9 +13,31 @@ PARTS = ("conformance/test_parts.py",)
 POOL = ("search/maximizers/test_pool.py",)
 PRODUCT = ("search/candidates/test_product.py",)
 STARTUP = ("search/test_startup.py",)
+WALK = ("search/candidates/test_feasible_walk.py",)
 SLICES = ("search/test_slices.py",)
 
 SEARCH = (
+    Fault(
+        "lines of a random walk do not shrink on both sides",
+        "search/candidates/feasible_walk.py",
+        "low[:], high[:] = np.where(t < 0.0, t, low), np.where(t < 0.0, high, t)",
+        "high[:] = np.where(t < 0.0, high, t)",
+        WALK,
+    ),
+    Fault(
+        "a random walk takes points that are not feasible",
+        "search/candidates/feasible_walk.py",
+        "found = rows[feasible(tried[rows])]",
+        "found = rows",
+        WALK,
+    ),
+    Fault(
+        "a small feasible set is not looked for from known points",
+        "search/candidates/feasible_walk.py",
+        "if len(known) else known",
+        "if False else known[:0]",
+        WALK,
+    ),
     Fault(
         "a flat model is fitted, and knows no good points",
         "search/quantities/fitting.py",

@@ -41,6 +41,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.posterior.model import Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
+from bkbopt.search.candidates.feasible_walk import beside
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.quantities.holding import measured_exactly
@@ -241,6 +242,8 @@ def _candidates(
             boxes.append(found)
             maximizer, embedding = found.maximizer, found.embedding
             U = maximizer.candidates(embedding.project(incumbents), rng, maximizer.settings.n_shared)
+            if feasible is not None:
+                U = torch.cat([U, beside(found.space, U, found.usable_rows, rng)])
             parts.append(embedding(U))
             checks.append([found.usable(U, i) for i in range(len(U))].__getitem__)  # in order: blocks are decoded
         else:

@@ -230,6 +230,10 @@ class BoxCandidates:
             self._known[key] = self._feasible(point)
         return self._known[key]
 
+    def usable_rows(self, U: Tensor) -> list[bool]:
+        """Which rows of `U (n, k)` are feasible, (n,)."""
+        return [self.usable(U, i) for i in range(len(U))]
+
     def _taken(self, taken: Tensor, *, new_choices: bool = False) -> _Taken:
         columns = self._unordered if new_choices else None
         if not len(taken):
@@ -373,10 +377,7 @@ class BoxCandidates:
         if self._feasible is None:
             return None
         known = self.embedding.project(taken[-KNOWN:])
-        return self._first_open(found(self.space, known, self._usable_rows, rng), closed)
-
-    def _usable_rows(self, U: Tensor) -> list[bool]:
-        return [self.usable(U, i) for i in range(len(U))]
+        return self._first_open(found(self.space, known, self.usable_rows, rng), closed)
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""

@@ -19,10 +19,12 @@ from torch import Tensor
 from bkbopt.search.candidates.base import BLOCK, TRIES
 from bkbopt.spaces.space import Space
 
-__all__ = ["found", "near_corners", "walked"]
+__all__ = ["beside", "found", "near_corners", "walked"]
 
 #: Walkers, and their steps for each column.
 WALKERS, STEPS = 4, 8
+#: Share of feasible candidates below which `beside` gives further ones, how many, and their steps for each column.
+SMALL, N_BESIDE, STEPS_BESIDE = 0.2, 128, 4
 #: Points of a line, or draws of a column, that are tried in one step; the interval of a line shrinks to the last one.
 TRIES_OF_STEP = 16
 #: Which rows of points `(n, d)` are feasible.
@@ -44,6 +46,15 @@ def found(space: Space, known: Tensor, feasible: FeasibleRows, rng: np.random.Ge
         return start
     X = start[torch.from_numpy(rng.integers(len(start), size=WALKERS))]
     return walked(space, X, feasible, rng, STEPS * space.dim)
+
+
+def beside(space: Space, X: Tensor, feasible: FeasibleRows, rng: np.random.Generator) -> Tensor:
+    """Random feasible points `(n, d)` from those of the candidates `X (m, d)` that are; n is 0 if many are, or none."""
+    start = X[X.new_tensor(feasible(X), dtype=torch.bool)]
+    if not 0 < len(start) < SMALL * len(X):
+        return start[:0]
+    starts = start[torch.from_numpy(rng.integers(len(start), size=N_BESIDE))]
+    return walked(space, starts, feasible, rng, STEPS_BESIDE * space.dim)
 
 
 def near_corners(space: Space, n: int, rng: np.random.Generator) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
-from bkbopt.search.candidates.feasible_walk import found, near_corners, walked
+from bkbopt.search.candidates.feasible_walk import beside, found, near_corners, walked
 from bkbopt.spaces.space import Space
 from tests.sweeps import slow_but
 
@@ -104,3 +104,26 @@ def test_a_set_without_a_known_point_is_refused_and_a_queued_one_is_enough() -> 
     (fixed,) = opt.ask(1, fixed={"x0": 0.701})
     assert fixed.params["x0"] == 0.701
     assert ball(fixed.params)
+
+
+def test_beside_candidates_there_are_further_points_where_few_are_feasible() -> None:
+    rng, X = np.random.default_rng(0), box(8).sample(1000, np.random.default_rng(1))
+    assert len(beside(box(8), X, lambda X: (X[:, 0] < 0.5).tolist(), rng)) == 0
+    assert len(beside(box(8), X, lambda X: [False] * len(X), rng)) == 0
+    X[:5] *= 0.1
+    further = beside(box(8), X, in_mixture, rng)
+    assert all(in_mixture(further))
+    assert float(further.max()) > 5.0 * float(X[:5].max())
+
+
+def in_mixture(X: Tensor) -> list[bool]:
+    return [bool(one) for one in X.sum(1) <= 1.0]
+
+
+def test_a_certificate_looks_at_feasible_points_far_from_all_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    opt = bo.Optimizer({f"x{j}": (0.0, 1.0) for j in range(8)}, seed=0, feasible=mixture, n_startup_trials=4)
+    points = np.random.default_rng(0).random((12, 8)) * 0.02
+    opt.tell([{f"x{j}": float(x) for j, x in enumerate(row)} for row in points], np.cos(40.0 * points.sum(1)))
+    bound = opt.regret_certificate().bound
+    monkeypatch.setattr("bkbopt.search.certificate.beside", lambda space, X, feasible, rng: X[:0])
+    assert bound > opt.regret_certificate().bound
