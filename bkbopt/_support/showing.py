@@ -1,9 +1,13 @@
-"""Texts that show objects as the calls that make them."""
+"""Texts for people: objects as the calls that make them, numbers with their standard deviations."""
 
 import inspect
+import math
 from collections.abc import Mapping
 
-__all__ = ["shown_call"]
+__all__ = ["shown_call", "with_deviation"]
+
+#: Most digits of a number.
+DIGITS = 6
 
 
 def shown_call(kind: type, arguments: Mapping[str, object]) -> str:
@@ -19,3 +23,21 @@ def shown_call(kind: type, arguments: Mapping[str, object]) -> str:
     # Some values, such as arrays, have no single truth when compared: their texts are.
     texts = [f"{name}={value!r}" for name, value in given.items() if repr(value) != repr(parameters[name].default)]
     return f"{kind.__name__}({', '.join(texts)})"
+
+
+def with_deviation(mean: float, sd: float) -> str:
+    """A number with its standard deviation, which has two digits; the number has its places, and six digits at most.
+
+    Example:
+        >>> from bkbopt._support.showing import with_deviation
+        >>> with_deviation(84.6924, 0.362)
+        '84.69 \u00b1 0.36'
+    """
+    shown = float(f"{sd:.2g}")
+    if 0.0 < shown < math.inf:
+        places = 1 - math.floor(math.log10(shown))
+        mean = round(mean, places) + 0.0  # no negative zero
+        text = f"{mean:.{max(places, 0)}f}"
+        if places <= DIGITS and sum(letter.isdigit() for letter in text.lstrip("-0.")) <= DIGITS:
+            return f"{text} \u00b1 {shown:.{max(places, 0)}f}"
+    return f"{mean:.{DIGITS}g} \u00b1 {shown:.{DIGITS}g}"  # 2500, not 2.5e+03

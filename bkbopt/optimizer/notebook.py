@@ -3,6 +3,7 @@
 import html
 from typing import TYPE_CHECKING, Any
 
+from bkbopt._support.showing import with_deviation
 from bkbopt.optimizer.objectives import aims_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def as_html(opt: "Readings") -> str:
     if complete and len(opt.directions) == 1:
         best, choice = opt.best_trial, opt.recommend()
         lines.append(f"best value told: {best.value:.6g} (trial {best.id}) at {_shown(best)}")
-        lines.append(f"recommended: {choice.mean:.6g} &plusmn; {choice.std:.2g} at {_shown(choice)}")
+        lines.append(f"recommended: {with_deviation(choice.mean, choice.std)} at {_shown(choice)}")
     elif complete:
         lines.append(f"Pareto front: {len(opt.best_trials)} trials")
     names = list(dict.fromkeys(name for trial in trials[-SHOWN:] for name in trial.params))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bkbopt import __version__
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.settings import in_usual_settings
+from bkbopt._support.showing import with_deviation
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -146,7 +147,7 @@ def _cards(run: Run) -> list[Html]:
     opt, cards = run.opt, []
     if run.has_model:
         choice = opt.recommend()
-        big = tables.plus_minus(choice.mean, choice.std)
+        big = with_deviation(choice.mean, choice.std)
         feasible = [] if choice.feasibility is None else [("probability feasible", f"{choice.feasibility:.2g}")]
         cards.append(_card("Recommended (mean and sd)", big, *feasible, *_row(choice), *choice.params.items()))
     if run.front and run.is_single:

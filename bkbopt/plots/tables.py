@@ -6,6 +6,7 @@ from datetime import datetime
 from importlib import metadata
 from typing import Any
 
+from bkbopt._support.showing import with_deviation
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.page import Html, element, pill, table
@@ -24,7 +25,6 @@ __all__ = [
     "constraints_table",
     "front_table",
     "options_table",
-    "plus_minus",
     "row_words",
     "state_of",
     "trials_table",
@@ -95,11 +95,6 @@ def trials_table(
     return table(f"{len(trials)} {shown}; numbers have six digits", head, rows, id_=address)
 
 
-def plus_minus(mean: float, sd: float) -> str:
-    """A mean with six digits and its standard deviation with two."""
-    return f"{mean:.6g} \u00b1 {float(f'{sd:.2g}'):.6g}"  # 2500, not 2.5e+03
-
-
 def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
     """The first `most` points of the recommended front, with posterior means and standard deviations."""
     front = opt.recommend_front()
@@ -108,7 +103,7 @@ def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
     head = [*(f"{name} (mean and sd)" for name in value_names), *row_names, *names]
 
     def row(point: FrontPoint) -> Iterator[object]:
-        yield from (plus_minus(mean, sd) for mean, sd in zip(point.means, point.stds, strict=True))
+        yield from (with_deviation(mean, sd) for mean, sd in zip(point.means, point.stds, strict=True))
         yield from (cell(getattr(point, own)) for own in row_names.values())
         yield from (cell(point.params.get(name)) for name in names)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import bkbopt as bo
-from bkbopt._support.showing import shown_call
+from bkbopt._support.showing import shown_call, with_deviation
 from bkbopt.adapters.optuna import BKBSampler
 
 
@@ -28,3 +28,21 @@ def test_a_given_kernel_is_shown() -> None:
 
 def test_what_is_no_argument_is_left_out() -> None:
     assert shown_call(bo.ExactGP, {"noise": 0.5, "needs_kernel": True}) == "ExactGP(noise=0.5)"
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "shown"),
+    [
+        (84.6924, 0.3621, "84.69 ± 0.36"),
+        (7307.918, 2512.3, "7300 ± 2500"),
+        (0.5, 0.001234, "0.5000 ± 0.0012"),
+        (-0.0012, 0.36, "0.00 ± 0.36"),
+        (0.0996, 0.0996, "0.10 ± 0.10"),
+        (1234567.8, 0.12, "1.23457e+06 ± 0.12"),
+        (3e-12, 2.2e-13, "3e-12 ± 2.2e-13"),
+        (1.5e300, 2e299, "1.5e+300 ± 2e+299"),
+        (0.25, 0.0, "0.25 ± 0"),
+    ],
+)
+def test_a_number_has_the_places_of_its_deviation(mean: float, sd: float, shown: str) -> None:
+    assert with_deviation(mean, sd) == shown

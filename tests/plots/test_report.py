@@ -12,6 +12,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import errors
+from bkbopt._support.showing import with_deviation
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
@@ -75,7 +76,7 @@ def test_a_run_of_mixed_parameters_has_all_parts_and_a_small_file(mixed: bo.Opti
     assert (written / "run.html").stat().st_size < 500_000
     best, choice = mixed.best_trial, mixed.recommend()
     assert f"{best.value:.6g}" in page.full_text
-    assert f"{choice.mean:.6g} \u00b1 {choice.std:.2g}" in page.full_text
+    assert with_deviation(choice.mean, choice.std) in page.full_text
     shown = rows(page, "17 trials")
     assert [row["trial"] for row in shown] == [str(i) for i in range(17)]
     assert shown[best.id]["loss (s)"] == f"{best.value:.6g}"
@@ -286,7 +287,7 @@ def test_several_objectives_have_their_recommended_front_once_there_are_models(n
     front = opt.recommend_front()
     shown = rows(page, "recommended points")
     assert [row["cost (mean and sd)"] for row in shown] == [
-        f"{point.means[0]:.6g} ± {point.stds[0]:.2g}" for point in front[: len(shown)]
+        with_deviation(point.means[0], point.stds[0]) for point in front[: len(shown)]
     ]
     assert len(shown) == min(len(front), FRONT)
 

@@ -21,14 +21,6 @@ def test_a_cell_has_six_digits_of_a_number_and_the_beginning_of_a_text(value: ob
     assert tables.cell(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("mean", "sd", "shown"),
-    [(7307.918, 2512.3, "7307.92 ± 2500"), (0.5, 0.001234, "0.5 ± 0.0012"), (0.0, 0.0, "0 ± 0")],
-)
-def test_a_standard_deviation_has_two_digits(mean: float, sd: float, shown: str) -> None:
-    assert tables.plus_minus(mean, sd) == shown
-
-
 def test_a_space_is_told_by_its_ranges_and_long_lists_by_their_beginning() -> None:
     space = {"rate": bo.Float(0.1, 1.0, log=True), "many": [f"c{i}" for i in range(30)], "few": bo.Ordinal([1, 2, 4])}
     html = tables.candidates_table(bo.Optimizer(space, seed=0))

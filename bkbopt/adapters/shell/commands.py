@@ -364,8 +364,8 @@ def _add_reading(commands: _Commands) -> None:
     plot = commands.add("plot", model_commands.plot, "draw a picture", _STATE)
     plot.add_argument("out", metavar="OUT.png", help="where to; the ending says which format")
     plot.add_argument("--kind", choices=model_commands.KINDS, default="overview", help="which (default overview)")
-    plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
-    plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
+    plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence, pool")
+    plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence, pool")
     named = "name of the value, with its unit; once for each objective"
     plot.add_argument("--value-name", type=as_text, metavar="NAME", action="append", default=[], help=named)
     of_one = "number or name of an objective, of several, that is drawn as if it were the only one"

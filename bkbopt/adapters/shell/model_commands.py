@@ -32,6 +32,8 @@ KINDS = {
     "slice": ("posterior_slice", 1, "value_name"),
     "contour": ("posterior_contour", 2, "value_name"),
     "dependence": ("partial_dependence", 2, "value_name"),
+    "pairs": ("pairwise_dependence", 0, "value_name"),
+    "pool": ("pool_ucb", 2, "value_name"),
     "importance": ("importance", 0, None),
     "complexity": ("complexity", 0, None),
     "time": ("ask_time", 0, None),
@@ -39,6 +41,8 @@ KINDS = {
     "pareto": ("pareto", 0, "value_names"),
 }
 
+#: Kinds of plots that need both parameters.
+OF_TWO = ("contour", "pool")
 #: Options of `init` that need a pool.
 POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
 
@@ -191,9 +195,9 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     kind = args.kind
     names = [name for name in (args.x, args.y) if name is not None]
     function, most, naming = KINDS[kind]
-    if len(names) > most or (args.x is None and args.y is not None) or (kind == "contour" and len(names) < 2):
+    if len(names) > most or (args.x is None and args.y is not None) or (kind in OF_TWO and len(names) < 2):
         raise UsageError(
-            f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
+            f"plot: expected {'--x and --y' if kind in OF_TWO else f'at most {most} parameters'} "
             f"with --kind {kind}, got {len(names)}: {names}."
         )
     labels = _value_names(kind, naming, args.value_name)
@@ -205,7 +209,7 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     if args.objective is not None:
         opt = opt.single_objective(args.objective)
     drawn = getattr(plots, function)(opt, *names, **labels)
-    figure = drawn if kind == "overview" else drawn.figure
+    figure = drawn if kind == "overview" else drawn[0, 0].figure if kind == "pairs" else drawn.figure
     try:
         figure.savefig(args.out, dpi=130)
     except RuntimeError as error:  # a picture for LaTeX takes the widths of its text from LaTeX

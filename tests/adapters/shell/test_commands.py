@@ -157,7 +157,7 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(tmp_path: Path, capsy
     assert (out / "a.png").read_bytes().startswith(b"\x89PNG")
     call(capsys, "plot", state, out / "b.pdf", "--kind", "contour", "--x", "rate", "--y", "kind")
     assert (out / "b.pdf").read_bytes().startswith(b"%PDF")
-    for kind in ("convergence", "importance", "time"):
+    for kind in ("convergence", "importance", "time", "pairs"):
         call(capsys, "plot", state, out / f"{kind}.svg", "--kind", kind)
     call(capsys, "plot", state, out / "s.svg", "--kind", "slice", "--x", "width")
     call(capsys, "plot", state, out / "named.svg", "--kind", "slice", "--x", "width", "--value-name", "items/s")

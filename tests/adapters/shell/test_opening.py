@@ -39,6 +39,9 @@ def test_commands_take_the_rows_of_a_pool_from_a_file(
     (report,) = call(capsys, "report", log, tmp_path / "run.html", "--pool", rows)
     assert report["trials"] == 7
     call(capsys, "plot", log, tmp_path / "run.png", "--kind", "convergence", "--pool", rows)
+    call(capsys, "plot", log, tmp_path / "p.svg", "--kind", "pool", "--x", "u", "--y", "v", "--pool", rows)
+    assert "confidence bound" in (tmp_path / "p.svg").read_text()
+    assert "expected --x and --y" in refused(capsys, "plot", log, tmp_path / "p.svg", "--kind", "pool", "--pool", rows)
 
 
 def test_init_makes_the_log_of_a_search_over_the_rows_of_a_file(
