@@ -355,7 +355,12 @@ class _Run:
         return finished
 
     def _check_plain(self, value: Any) -> None:
-        """Refuse numbers beside the values that may be those of constraints."""
+        """Refuse a result that is none, and numbers beside the values that may be those of constraints."""
+        if value is None:
+            raise ArgumentTypeError(
+                "f: expected a number as its result, got None; return the value. For a trial without one raise an "
+                'exception, with catch=..., or return NaN, with invalid="fail".'
+            )
         k, names = len(self.optimizer.directions), list(self.optimizer.constraints)
         if names and isinstance(value, list | tuple) and len(value) > 1 and len(value) != k:
             what = "a value" if k == 1 else f"{k} values"

@@ -220,3 +220,12 @@ def test_workers_without_an_executor_are_warned_of(
     opt = bo.minimize(bowl, SPACE, 3, n_workers=n_workers, **OPTIONS)
     assert len(opt.trials) == 3
     assert caplog.text.count("n_workers=3 has no effect without an executor") == warns
+
+
+def test_a_function_without_a_result_is_told_what_to_return() -> None:
+    opt = bo.Optimizer(SPACE, **OPTIONS)
+    with pytest.raises(
+        ArgumentTypeError, match=r"^f: expected a number as its result, got None; return the value\. .*"
+    ):
+        bo.minimize(lambda params: None, opt, 3)
+    assert [trial.state for trial in opt.trials] == ["FAIL"]
