@@ -99,6 +99,14 @@ def test_tune_svm_reports_recommendation_and_both_searches_on_fresh_splits(run: 
     assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
 
 
+def test_two_objectives_measures_both_fronts_again(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "two_objectives", tmp_path)
+    assert re.search(r"^\d+ recommended settings, some of them measured again on 2 fresh splits:$", out, re.M)
+    assert re.search(r"^ +[\d.]+ ± [\d.]+ +[\d.]+ % +\d+ +n_estimators=\d+, max_depth=\d+, ", out, re.M)
+    assert re.search(r"^-?[\d.]+ for the observed front, -?[\d.]+ for the recommended one$", out, re.M)
+    assert (tmp_path / "out" / "two_objectives.png").read_bytes().startswith(PNG)
+
+
 @pytest.mark.slow
 def test_tune_svm_shows_a_progress_bar_on_standard_error(run: Run, tmp_path: Path) -> None:
     done = run("tune_svm", tmp_path, "--trials", "12")
