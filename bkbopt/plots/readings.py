@@ -40,6 +40,7 @@ __all__ = [
     "left_out",
     "n_values",
     "name_of",
+    "name_of_all",
     "penalised",
     "predicted",
     "present",
@@ -167,6 +168,12 @@ def n_values(opt: Optimizer) -> int:
 def name_of(opt: Optimizer, value_name: str | None) -> str:
     """The label of the value, which is the name of the single objective if none was given."""
     return (opt.objectives or ("value",))[0] if value_name is None else value_name
+
+
+def name_of_all(opts: Sequence[Optimizer], value_name: str | None) -> str:
+    """The label of the values of several runs: the name that all of their objectives have, if none was given."""
+    names = {name_of(opt, value_name) for opt in opts}
+    return names.pop() if len(names) == 1 else value_name or "value"
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_choice, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, recommended_so_far, told
+from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, name_of_all, recommended_so_far, told
 from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.values import as_float
@@ -64,7 +64,7 @@ def convergence(
     recommended: Any = None,
     t: Sequence[float] | None = None,
     band: Literal["quartiles", "standard error"] = "quartiles",
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """The best value so far against the number of evaluations, without infeasible trials and `Optimizer.outliers`.
 
@@ -83,7 +83,7 @@ def convergence(
             optimizer these are the present model's posterior means at the points that it would have recommended.
         t: numbers of evaluations of the values, if they are not 1, 2, 3, ...
         band: "quartiles", with the median, or "standard error", mean +- 2 standard errors.
-        value_name: label of the value axis, with its unit, such as "error (%)".
+        value_name: label of the value axis, such as "error (%)"; None for the name of the optimizers' objective.
 
     Raises:
         ArgumentTypeError: `runs` has none of these forms.
@@ -112,8 +112,9 @@ def convergence(
     _draw_all(ax, methods, answers, curve, t, band, recommendations)
     if best:
         _draw_recommendations(ax, methods)
-    ax.set_xlabel(evaluations_of([opt for method in methods for opt in method.optimizers]))
-    ax.set_ylabel(value_label(value_name, _name_of_best(methods) if best else "{}"), parse_math=False)
+    opts, form = [opt for method in methods for opt in method.optimizers], _name_of_best(methods) if best else "{}"
+    ax.set_xlabel(evaluations_of(opts))
+    ax.set_ylabel(value_label(name_of_all(opts, value_name), form), parse_math=False)
     _finish(ax, methods, band)
     return ax
 
@@ -130,7 +131,7 @@ def regret(
     recommended: Any = None,
     t: Sequence[float] | None = None,
     band: Literal["quartiles", "standard error"] = "quartiles",
-    value_name: str = "value",
+    value_name: str | None = None,
 ) -> "Axes":
     """Regret against the number of evaluations; on a log scale if it is positive, except for cumulative regret.
 
@@ -150,7 +151,7 @@ def regret(
             simple regret is drawn dashed.
         t: see `convergence`.
         band: see `convergence`.
-        value_name: name of the value in the label, with its unit.
+        value_name: name of the value in the label, with its unit; None as for `convergence`.
 
     Raises:
         ArgumentError, ArgumentTypeError, NotReadyError: as for `convergence`; also if the optimum is not finite, or the
@@ -184,9 +185,10 @@ def regret(
         return checked(total if kind == "cumulative" else total / np.maximum(n, 1))
 
     _draw_all(ax, methods, answers, curve, t, band, lambda y: checked(sign * (optimum - _given_values(y))))
-    ax.set_xlabel(evaluations_of([opt for method in methods for opt in method.optimizers]))
+    opts = [opt for method in methods for opt in method.optimizers]
+    ax.set_xlabel(evaluations_of(opts))
     form = f"{kind} regret in {{}}" + (", optimum beaten" if is_beaten else "")
-    ax.set_ylabel(value_label(value_name, form), parse_math=False)
+    ax.set_ylabel(value_label(name_of_all(opts, value_name), form), parse_math=False)
     if kind != "cumulative":
         log_if_positive(ax)
     _finish(ax, methods, band)

@@ -218,3 +218,17 @@ def test_the_recommended_front_is_drawn_where_values_have_noise() -> None:
             (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
             assert left < means[:, 0].min() < means[:, 0].max() < right
             assert low < means[:, 1].min() < means[:, 1].max() < high
+
+
+def test_runs_have_the_name_that_all_their_objectives_have() -> None:
+    loss, error, plain = (
+        bo.Optimizer([(0.0, 1.0)], directions=directions, seed=0)
+        for directions in ({"loss": "minimize"}, {"error": "minimize"}, None)
+    )
+    for opt in (loss, error, plain):
+        opt.tell([{"x0": 0.1}, {"x0": 0.5}, {"x0": 0.9}], [3.0, 1.0, 2.0])
+    assert plots.convergence([loss, loss]).get_ylabel() == "best loss so far"
+    assert plots.convergence({"a": loss, "b": error}).get_ylabel() == "best value so far"
+    assert plots.convergence([loss, plain]).get_ylabel() == "best value so far"
+    assert plots.regret(loss, 0.0).get_ylabel() == "simple regret in loss"
+    assert plots.regret(loss, 0.0, value_name="cost").get_ylabel() == "simple regret in cost"
