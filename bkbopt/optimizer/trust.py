@@ -35,7 +35,7 @@ class Trust:
         Of twenty values or more whose noise is fitted, single ones that others make very unlikely are left out of the
         fit, and have little weight in the posterior. A value that is better than expected is one of them only if points
         close to it have values, too; see "Wrong measurements" in the guide on ask and tell. There are none where the
-        noise of any value is known (`std=`). `NotReadyError` before the first value.
+        noise of any value is known (`std=`) or with `deterministic=True`. `NotReadyError` before the first value.
         """
         outliers = self._core.followed("outliers").trained().outliers
         return [detached(self._core.log.entries[i].trial) for i in outliers]

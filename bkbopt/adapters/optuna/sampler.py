@@ -57,9 +57,10 @@ class BKBSampler(BaseSampler):
     - Running trials are pending. Proposals are published in the trial's system attributes, so that threads, processes
       and machines that share a storage propose different points.
     - The final value of a pruned trial is estimated from its last intermediate value and the curves of longer trials;
-      without these it is the worse quartile of complete trials. Infinite values count as the best or worst finite one.
-    - The probability of failure is modelled: points near failures, and not near successes, are proposed less often, and
-      a failed point of a discrete space is not proposed again while others are left. Optuna's samplers ignore failures.
+      without these it is the worse quartile of complete trials. An infinitely good value counts as the best finite one.
+    - The probability of failure is modelled; infinitely bad values and penalties are failures. Points near failures,
+      and not near successes, are proposed less often, and a failed point of a discrete space is not proposed again
+      while others are left. Optuna's samplers ignore failures.
 
     Args:
         seed: seed of all random numbers; None for a random one.
