@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bkbopt._support.locks import locked
 from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
-from bkbopt.adapters.shell import space_file
+from bkbopt.adapters.shell import readers, space_file
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
@@ -207,7 +207,8 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
     opt = loaded(args)
     if args.objective is not None:
-        opt = opt.single_objective(args.objective)
+        is_name = args.objective in opt.objectives
+        opt = opt.single_objective(args.objective if is_name else readers.number_or_text(args.objective))
     drawn = getattr(plots, function)(opt, *names, **labels)
     figure = drawn if kind == "overview" else drawn[0, 0].figure if kind == "pairs" else drawn.figure
     try:

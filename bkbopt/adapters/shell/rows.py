@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.objectives import stored_names
 from bkbopt.optimizer.trials import Trial
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class Aims:
     def of(cls, file: LogFile) -> "Aims":
         """The aims of a log."""
         with file.fits():
-            objectives = file.options.get("objectives") or ()
-            return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]), tuple(objectives))
+            options = file.options
+            return cls(tuple(options["directions"]), tuple(options["constraints"]), stored_names(options))
 
     @classmethod
     def of_optimizer(cls, opt: "Optimizer") -> "Aims":

@@ -363,3 +363,19 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     assert "yield" in (tmp_path / "a.svg").read_text()
     message = refused(capsys, "plot", state, tmp_path / "a.png", "--objective", 2)
     assert "objective: expected a number below 2, got 2" in message
+
+
+def test_an_objective_is_drawn_by_its_name_even_if_that_is_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "runs.db"
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions={"1": "minimize", "0": "maximize"}, seed=0, storage=state)
+    opt.tell([{"x": 0.1}, {"x": 0.5}], {"1": [1.0, 2.0], "0": [3.0, 4.0]})
+    drawn = []
+    for objective in ("0", "1"):
+        picture = tmp_path / f"{objective}.svg"
+        call(capsys, "plot", state, picture, "--kind", "convergence", "--objective", objective)
+        drawn.append(re.sub(r"\s", "", picture.read_text()))
+    texts = [set(re.findall("<!--(.*?)-->", text)) for text in drawn]
+    assert "4.0" in texts[0]  # an axis of the values
+    assert "4.0" not in texts[1]
