@@ -7,10 +7,22 @@ from typing import Any
 
 from bkbopt.errors import StateFileError
 from bkbopt.optimizer import log_schema as schema
-from bkbopt.optimizer.objectives import columns_of
+from bkbopt.optimizer.objectives import columns_of, stored_names
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "described", "fill", "highest", "put", "put_option", "put_space", "put_view", "summary", "view"]
+__all__ = [
+    "Described",
+    "described",
+    "fill",
+    "highest",
+    "options_of",
+    "put",
+    "put_option",
+    "put_space",
+    "put_view",
+    "summary",
+    "view",
+]
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ def fill(
 def view(options: Mapping[str, Any], spaces: Sequence[Described]) -> str:
     """The view `trials` of a log with these options and spaces."""
     names = dict.fromkeys(name for space in spaces for name in space.names)
-    values = columns_of("value", len(options["directions"]), options.get("objectives") or ())
+    values = columns_of("value", len(options["directions"]), stored_names(options))
     return schema.view_of(values, options["constraints"], tuple(names))
 
 
@@ -118,12 +130,17 @@ def put_space(connection: sqlite3.Connection, number: int, space: Described) -> 
 
 def put_view(connection: sqlite3.Connection) -> None:
     """Write the view `trials` of the options and spaces as the log has them now: other processes change them."""
-    options = dict(connection.execute("SELECT name, value FROM options"))
     spaces = [
         Described(schema.from_json(text)) for (text,) in connection.execute("SELECT space FROM spaces ORDER BY id")
     ]
     connection.execute("DROP VIEW IF EXISTS trials")
-    connection.execute(view({name: schema.from_json(value) for name, value in options.items()}, spaces))
+    connection.execute(view(options_of(connection), spaces))
+
+
+def options_of(connection: sqlite3.Connection) -> dict[str, Any]:
+    """The options as the log has them now."""
+    rows = connection.execute("SELECT name, value FROM options")
+    return {name: schema.from_json(value) for name, value in rows}
 
 
 def described(rows: Sequence[schema.Row]) -> list[Described]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["aims_of", "columns_of", "in_order", "named_directions", "without_names"]
+__all__ = ["aims_of", "by_label", "columns_of", "in_order", "named_directions", "stored_names", "without_names"]
 
 
 def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
@@ -24,6 +24,21 @@ def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
 def named_directions(directions: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | dict[str, str]:
     """The directions as they were given: by name, if the objectives have names."""
     return dict(zip(names, directions, strict=True)) if names else tuple(directions)
+
+
+def stored_names(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the objectives in the options of a log, which logs of earlier versions do not have.
+
+    Raises:
+        ValueError: no distinct names, one for each objective.
+    """
+    names, k = options.get("objectives"), len(options["directions"])
+    if names is None:
+        return ()
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list or not len(set(names)) == len(names) == k:
+        raise ValueError(f"{names!r} as names of {k} objectives")
+    return tuple(names)
 
 
 def aims_of(directions: Sequence[str], names: Sequence[str]) -> str:
@@ -56,13 +71,24 @@ def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str], limi
     return [given[name] for name in names]
 
 
+def by_label(given: Any, names: Sequence[str]) -> Any:
+    """A data frame, or a series, with labels that are names of objectives as a dict; all else as it is."""
+    if not hasattr(given, "iloc"):
+        return given
+    labels = list(given.columns if hasattr(given, "columns") else given.index)
+    if not any(name in labels for name in names):
+        return given
+    parts = [part.tolist() for _, part in given.items()] if hasattr(given, "columns") else given.tolist()
+    return dict(zip(labels, parts, strict=True))
+
+
 def without_names(argument: str, given: Any, names: Sequence[str], limits: Sequence[str], *, many: bool) -> Any:
     """What is given by name, as `tell` takes it without names; all else, and all if there are no names, as it is.
 
     Args:
         argument: the name of what is given, for messages.
-        given: anything; by name are a mapping, and for `many` trials a list of mappings, too. Items of a mapping for
-            many trials are numbers for each trial, names of columns, or a number for all.
+        given: anything; by name are a mapping or a table, and for `many` trials a list of mappings, too. Items of a
+            mapping for many trials are numbers for each trial, names of columns, or a number for all.
         names: names of the objectives.
         limits: names of constraints that are not told beside it.
         many: whether it is for many trials.
@@ -72,20 +98,23 @@ def without_names(argument: str, given: Any, names: Sequence[str], limits: Seque
     """
     if not names:
         return given
+    if hasattr(given, "columns") or not many:  # of many trials a series has a number for each
+        given = by_label(given, names)
     if isinstance(given, Mapping):
         parts = in_order(argument, given, names, limits)
         if len(parts) == 1:
             return parts[0]
         return _as_rows(argument, parts, names) if many else parts
-    if many and isinstance(given, list | tuple) and any(isinstance(one, Mapping) for one in given):
-        rows = [in_order(argument, one, names, limits) if isinstance(one, Mapping) else one for one in given]
-        return [row[0] if isinstance(row, list) and len(names) == 1 else row for row in rows]
+    if many and isinstance(given, list | tuple):
+        labelled = [by_label(one, names) for one in given]
+        if any(isinstance(one, Mapping) for one in labelled):
+            return [without_names(argument, one, names, limits, many=False) for one in labelled]
     return given
 
 
 def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]:
     """Numbers of each objective as rows of numbers; names of columns, or numbers for all trials, as they are."""
-    lists = [None if isinstance(part, str) or not isinstance(part, Iterable) else list(part) for part in parts]
+    lists = [list(part) if _is_list(part) else None for part in parts]
     whole = [part for part in lists if part is not None]
     if not whole:
         return parts
@@ -93,3 +122,8 @@ def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]
         got = {name: "no list" if part is None else len(part) for name, part in zip(names, lists, strict=True)}
         raise ArgumentError(f"{argument}: expected a list for each objective, all of one length, got lengths {got}.")
     return [list(row) for row in zip(*whole, strict=True)]
+
+
+def _is_list(part: Any) -> bool:
+    """Whether it has a number for each trial: neither a name, nor a number, as an array without dimensions is."""
+    return isinstance(part, Iterable) and not isinstance(part, str) and getattr(part, "shape", None) != ()

@@ -15,7 +15,7 @@ from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.locking import locked
-from bkbopt.optimizer.objectives import aims_of, in_order, named_directions
+from bkbopt.optimizer.objectives import aims_of, by_label, in_order, named_directions
 from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.single_objective import with_one_objective
 from bkbopt.optimizer.trial_list import TrialList
@@ -193,7 +193,8 @@ class Readings(Predicting, Trust):
             ArgumentError: `reference` does not have one number for each objective.
             NotReadyError: there is no value yet, or no feasible trial.
         """
-        point = in_order("reference", reference, self.objectives) if isinstance(reference, Mapping) else reference
+        given = by_label(reference, self.objectives)
+        point = in_order("reference", given, self.objectives) if isinstance(given, Mapping) else given
         return best_trials.hypervolume(self._core.log, self.directions, self.constraints, point)
 
     @property

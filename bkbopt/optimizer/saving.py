@@ -12,6 +12,7 @@ from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer import log_rows
 from bkbopt.optimizer.description import (
     check_text,
     describe,
@@ -26,7 +27,7 @@ from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.objectives import named_directions
+from bkbopt.optimizer.objectives import named_directions, stored_names
 from bkbopt.optimizer.trials import Entry
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.states import COMPLETE, WAITING
@@ -176,7 +177,7 @@ def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
 def objectives_of(file: LogFile) -> tuple[str, ...]:
     """The names of a log's objectives; empty if they have none."""
     with file.fits():
-        return tuple(file.options.get("objectives") or ())
+        return stored_names(file.options)
 
 
 def join(
@@ -214,6 +215,12 @@ def join(
     anew = {name: options[name] for name in new if to_json(options[name]) != to_json(file.options.get(name))}
     if anew:  # written last, since a log that cannot be read stays as it is
         with file.transaction() as writer:
+            now = log_rows.options_of(writer.connection).get("objectives")
+            if "objectives" in anew and now not in (None, anew["objectives"]):
+                raise ArgumentError(
+                    f"storage: expected objectives without names in {file.path}, but another process has just named "
+                    f"them {_shown(now)}; pass the same names, or none."
+                )
             for name, value in anew.items():
                 writer.set_option(name, value)
         file.options |= anew

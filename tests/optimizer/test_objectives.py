@@ -1,5 +1,6 @@
 """Named objectives: values told by name are those told in order; names in tables, logs and messages."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
+from bkbopt.optimizer import log_schema, saving
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.objectives import columns_of
 
 NAMED = {"loss": "minimize", "power": "maximize"}
 SPACE = {"x": (0.0, 1.0)}
@@ -93,6 +97,50 @@ def test_other_names_are_refused_and_nothing_is_told(given: dict[str, float], me
             opt.tell(target, value)
     assert opt.n_complete == 0
     assert opt.trials[trial.id].state == "RUNNING"
+
+
+TABLE = pd.DataFrame({"power": POWER, "loss": LOSS})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [TABLE, [row for _, row in TABLE.iterrows()], TABLE.assign(seconds=1.0)],
+    ids=["a table", "its rows", "another column"],
+)
+def test_tables_with_names_of_objectives_are_told_by_these(given: Any) -> None:
+    opt = optimizer()
+    opt.tell(POINTS, given, std=TABLE)
+    assert [t.values for t in opt.trials] == [t.stds for t in opt.trials] == list(zip(LOSS, POWER, strict=True))
+
+
+def test_a_row_of_a_table_is_told_by_its_names() -> None:
+    opt, row = optimizer(), TABLE.iloc[0]
+    assert opt.tell(POINTS[0], row, std=row).values == (LOSS[0], POWER[0])
+    assert opt.trials[0].stds == (LOSS[0], POWER[0])
+    assert opt.hypervolume(pd.Series({"power": 0.0, "loss": 4.0})) == opt.hypervolume([4.0, 0.0])
+
+
+def test_tables_without_names_of_objectives_are_told_in_order() -> None:
+    opt = optimizer()
+    opt.tell(POINTS, pd.DataFrame({0: LOSS, 1: POWER}))
+    opt.tell({"x": 0.3}, pd.Series([1.0, 2.0]))
+    assert [t.values for t in opt.trials] == [*zip(LOSS, POWER, strict=True), (1.0, 2.0)]
+
+
+def test_a_list_of_numbers_beside_dicts_of_a_single_objective_is_no_value() -> None:
+    opt = optimizer({"loss": "minimize"})
+    with pytest.raises(ArgumentError, match="value: expected numbers in equal rows"):
+        opt.tell(POINTS[:2], [{"loss": 1.0}, [2.0, 3.0]])
+    assert not opt.trials
+
+
+@pytest.mark.parametrize("number", [np.array, torch.tensor])
+def test_numbers_by_name_may_be_arrays_without_dimensions(number: Callable[[float], Any]) -> None:
+    opt = optimizer()
+    opt.tell(POINTS, {"loss": LOSS, "power": POWER}, std={"loss": number(0.5), "power": number(0.25)})
+    assert [t.stds for t in opt.trials] == [(0.5, 0.25)] * 3
+    with pytest.raises(ArgumentError, match=r"got lengths \{'loss': 3, 'power': 'no list'\}"):
+        opt.tell(POINTS, {"loss": LOSS, "power": number(1.0)})
 
 
 def test_other_metrics_of_the_black_box_are_left_out() -> None:
@@ -188,6 +236,35 @@ def test_a_log_without_names_gets_them_and_keeps_them(tmp_path: Path) -> None:
         assert db.execute("SELECT values_loss, values_power FROM trials").fetchall() == [(1.0, 2.0)]
     with pytest.raises(ArgumentError, match=r'objectives is \["loss","power"\] in the log and \["power","loss"\] here'):
         bo.Optimizer({"x": (0.0, 2.0)}, directions={"power": "minimize", "loss": "maximize"}, storage=path)
+
+
+def test_names_that_another_process_gives_at_the_same_time_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    optimizer(list(NAMED.values()), storage=path).tell(POINTS[0], [1.0, 2.0])
+    late, before = optimizer({"cost": "minimize", "power": "maximize"}), LogFile(path)
+    first = optimizer(NAMED, storage=path)
+    with pytest.raises(ArgumentError, match=r'another process has just named them \["loss","power"\]; pass the same'):
+        saving.join(late._core, path, before, late._describe(), seeded=True)
+    assert bo.Optimizer.open(path).objectives == first.objectives
+    again = optimizer(NAMED)
+    saving.join(again._core, path, before, again._describe(), seeded=True)  # the same names
+
+
+CRAFTED = ['"ab"', "[0, 1]", '["a", "a"]', '["a"]', '["a", "b", "c"]', '{"a": 1, "b": 2}', "[]", "false"]
+
+
+@pytest.mark.parametrize("cell", CRAFTED)
+def test_crafted_names_of_objectives_are_refused_when_a_log_is_opened(tmp_path: Path, cell: str) -> None:
+    path, given = tmp_path / "log.db", json.loads(cell)
+    optimizer(storage=path)
+    columns = columns_of("value", 2, [str(name) for name in given or ()])  # the view is that of the names
+    with sqlite3.connect(path) as db:
+        checksum = log_schema.checksum(("objectives", cell))
+        db.execute("UPDATE options SET value = ?, checksum = ? WHERE name = 'objectives'", (cell, checksum))
+        db.execute("DROP VIEW trials")
+        db.execute(log_schema.view_of(columns, [], ["x"]))
+    with pytest.raises(StateFileError, match="as names of 2 objectives"):
+        LogFile(path)
 
 
 def test_what_is_read_of_an_objective_takes_its_name() -> None:
