@@ -55,8 +55,8 @@ OPTIMIZER = (
     Fault(
         "a view of a log has the names that another process knows",
         "optimizer/log_rows.py",
-        "view({name: schema.from_json(value) for name, value in options.items()}, spaces)",
-        'view({**{n: schema.from_json(v) for n, v in options.items()}, "objectives": None}, spaces)',
+        "view(options_of(connection), spaces)",
+        'view({**options_of(connection), "objectives": None}, spaces)',
         OBJECTIVES,
     ),
     Fault(
