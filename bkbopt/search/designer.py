@@ -36,7 +36,7 @@ from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.crowd import MANY
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
-from bkbopt.search.startup import first_fit, startup_point, with_repeats
+from bkbopt.search.startup import first_fit, is_few, startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion, one_of_each_row
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.reports import Diagnostics
@@ -334,6 +334,8 @@ class Designer:
         return exhausted(
             self.candidates.arms(request.fixed),
             is_discrete=is_discrete,
+            is_few=is_few(request.space, request.fixed),
+            is_first=request.number == 0,
             is_fixed=bool(request.fixed),
             is_constrained=self.problem.feasible is not None,
             avoids_duplicates=self.options.avoid_duplicates,

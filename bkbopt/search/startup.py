@@ -5,6 +5,7 @@ The first point is the centre, because ranges are often chosen around a value th
 
 import bisect
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.candidates.base import TRIES, Choice, first_then_blocks
-from bkbopt.search.candidates.feasible_walk import found
+from bkbopt.search.candidates.feasible_walk import small_set
+from bkbopt.search.candidates.listed import GRID_LIMIT
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.encoding import Embedding, Encoding
@@ -20,7 +22,7 @@ from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["first_fit", "slack_of", "startup_point", "with_repeats"]
+__all__ = ["first_fit", "is_few", "slack_of", "startup_point", "with_repeats"]
 
 #: Weight of a failed trial among the values of the start-up, and the number of values that it needs beside failures.
 FAILED, LEAST_VALUES = 0.5, 3
@@ -32,7 +34,7 @@ FEW = 1024
 NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
 #: Number of taken points from which a walk may start, and what tells its random numbers from those of other points.
 KNOWN, WALK = 64, 1
-#: A discrete space with at most this many points is enumerated after these tries.
+#: A discrete space with at most this many points is enumerated after these tries, one with more after all tries.
 MAX_LISTED = 1024
 
 
@@ -73,6 +75,8 @@ def startup_point(
         small = _in_small_set(encoding, embedding, space, request, taken, feasible)
         blocks = iter(U)
         U = itertools.chain(itertools.islice(blocks, FEW // FIRST_TRIES), small, blocks)
+    if free is not None and free.is_discrete and MAX_LISTED < free.cardinality <= GRID_LIMIT:
+        U = itertools.chain(U, (_listed(of, request.rng()) for of in [free]))  # made when it is needed
     slack, narrow, n_tried, repeats = slack_of(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         decoded = itertools.chain.from_iterable(map(embedding.points, first_then_blocks(block)))
@@ -89,6 +93,14 @@ def startup_point(
         if narrow and 2 * len(repeats) < n_tried:
             break  # a continuum of a few doubles, all of which are taken
     return None
+
+
+def is_few(space: Space | None, fixed: Point) -> bool:
+    """Whether a space with fixed values has so few points that all are tried where random points are not enough."""
+    if space is None or space.cardinality <= GRID_LIMIT:
+        return True
+    free = [p.n_values for key, p in space.keyed.items() if key not in fixed]
+    return math.prod(n or math.inf for n in free) <= GRID_LIMIT
 
 
 def with_repeats(levels: list[list[Point]], space: Space | None, fixed: Point) -> list[list[Point]]:
@@ -144,10 +156,10 @@ def _in_small_set(
     def rows(U: Tensor) -> list[bool]:
         return [feasible(space.active_part(point)) for point in embedding.points(U)]
 
-    yield found(embedding.space, embedding.project(X), rows, request.rng(WALK))
+    yield from small_set(embedding.space, embedding.project(X), rows, request.rng(WALK))
 
 
 def _listed(space: Space, rng: np.random.Generator) -> Tensor:
     """All points, in a random order."""
-    points = space.all_points(MAX_LISTED)
+    points = space.all_points(GRID_LIMIT)
     return points[torch.as_tensor(rng.permutation(len(points)))]

@@ -30,7 +30,7 @@ from bkbopt.search.candidates.base import (
     best_usable,
     first_then_blocks,
 )
-from bkbopt.search.candidates.feasible_walk import found
+from bkbopt.search.candidates.feasible_walk import small_set
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, still_open_beside
 from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
@@ -377,7 +377,7 @@ class BoxCandidates:
         if self._feasible is None:
             return None
         known = self.embedding.project(taken[-KNOWN:])
-        return self._first_open(found(self.space, known, self.usable_rows, rng), closed)
+        return self._first_of(small_set(self.space, known, self.usable_rows, rng), closed)
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""

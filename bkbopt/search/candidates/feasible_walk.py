@@ -10,7 +10,7 @@ numeric columns, and draws of single columns. Both leave the uniform distributio
 the rounding of discrete columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -19,16 +19,28 @@ from torch import Tensor
 from bkbopt.search.candidates.base import BLOCK, TRIES
 from bkbopt.spaces.space import Space
 
-__all__ = ["beside", "found", "near_corners", "walked"]
+__all__ = ["beside", "found", "near_corners", "small_set", "walked"]
 
 #: Walkers, and their steps for each column.
 WALKERS, STEPS = 4, 8
+#: Of discrete spaces, of which all these points may be taken: further walkers, and how often they go a step per column.
+FURTHER, ROUNDS = 32, 8
 #: Share of feasible candidates below which `beside` gives further ones, how many, and their steps for each column.
 SMALL, N_BESIDE, STEPS_BESIDE = 0.2, 128, 4
 #: Points of a line, or draws of a column, that are tried in one step; the interval of a line shrinks to the last one.
 TRIES_OF_STEP = 16
 #: Which rows of points `(n, d)` are feasible.
 FeasibleRows = Callable[[Tensor], list[bool]]
+
+
+def small_set(space: Space, known: Tensor, feasible: FeasibleRows, rng: np.random.Generator) -> Iterator[Tensor]:
+    """Blocks `(n, d)` of random feasible points: those of `found`, and in discrete spaces further ones."""
+    X = found(space, known, feasible, rng)
+    yield X
+    X = X.repeat(FURTHER // WALKERS, 1)
+    for _ in range(ROUNDS if len(X) and space.is_discrete else 0):
+        X = walked(space, X, feasible, rng, space.dim)
+        yield X
 
 
 def found(space: Space, known: Tensor, feasible: FeasibleRows, rng: np.random.Generator) -> Tensor:

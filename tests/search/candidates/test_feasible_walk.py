@@ -7,7 +7,7 @@ from scipy import stats
 from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.candidates.feasible_walk import beside, found, near_corners, walked
 from bkbopt.spaces.space import Space
 from tests.sweeps import slow_but
@@ -104,6 +104,36 @@ def test_a_set_without_a_known_point_is_refused_and_a_queued_one_is_enough() -> 
     (fixed,) = opt.ask(1, fixed={"x0": 0.701})
     assert fixed.params["x0"] == 0.701
     assert ball(fixed.params)
+
+
+@pytest.mark.parametrize("n_startup", [3, 20])
+def test_all_points_of_a_small_discrete_set_are_proposed_before_it_is_exhausted(n_startup: int) -> None:
+    opt = bo.Optimizer(
+        {f"n{j}": bo.Int(0, 7) for j in range(8)},
+        seed=0,
+        feasible=lambda params: sum(params.values()) <= 1,
+        duplicates="avoid",
+        n_startup_trials=n_startup,
+    )
+    for _ in range(9):
+        trial = opt.ask()
+        opt.tell(trial, float(sum(trial.params.values())))
+    assert len({tuple(trial.params.values()) for trial in opt.trials}) == 9
+    with pytest.raises(SpaceExhaustedError, match="all feasible points that were found have been proposed or have"):
+        opt.ask()
+
+
+def test_a_large_discrete_space_without_a_known_point_is_not_called_exhausted() -> None:
+    space = {f"k{j}": list("abcdefgh") for j in range(8)}
+    opt = bo.Optimizer(space, seed=0, feasible=lambda params: set(params.values()) == {"a"}, duplicates="avoid")
+    with pytest.raises(ArgumentError, match=r"none of 10000 random ones was feasible and new; .* enqueue a feasible"):
+        opt.ask()
+
+
+def test_all_points_of_a_grid_are_tried_before_it_is_refused() -> None:
+    only = {"x": 77, "y": 31}
+    opt = bo.Optimizer({"x": bo.Int(1, 140), "y": bo.Int(1, 140)}, seed=1, feasible=lambda params: params == only)
+    assert opt.ask().params == only
 
 
 def test_beside_candidates_there_are_further_points_where_few_are_feasible() -> None:
