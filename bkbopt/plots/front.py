@@ -196,7 +196,8 @@ def _pair(opt: Optimizer, objectives: tuple[int | str, int | str] | None) -> tup
     pair = tuple(given) if isinstance(given, Iterable) else ()
     pair = tuple(opt.objectives.index(one) if one in opt.objectives else one for one in pair)
     if len(pair) != 2 or pair[0] == pair[1] or not all(number in range(k) for number in pair):
-        raise ArgumentError(f"objectives: expected two different numbers from 0 to {k - 1}, got {objectives!r}.")
+        names = f", or names among {opt.objectives}" if opt.objectives else ""
+        raise ArgumentError(f"objectives: expected two different numbers from 0 to {k - 1}{names}, got {objectives!r}.")
     return int(pair[0]), int(pair[1])
 
 

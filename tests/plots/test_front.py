@@ -185,7 +185,10 @@ def test_labels_are_the_names_of_the_objectives() -> None:
     labels = [ax.get_ylabel() for ax in plots.overview(opt).axes]
     assert {f"best {name} so far" for name in ("loss", "power", "c")} <= set(labels)
     assert plots.pareto(opt, objectives=(1, 0), value_names=("a", "b")).get_xlabel() == "a (maximize)"
-    with pytest.raises(errors.ArgumentError, match="objectives: expected two different numbers from 0 to 2"):
+    with pytest.raises(
+        errors.ArgumentError,
+        match=r"objectives: expected two different numbers from 0 to 2, or names among \(.loss., .power., .c.\)",
+    ):
         plots.pareto(opt, objectives=("power", "other"))
 
 
