@@ -34,10 +34,9 @@ def with_deviation(mean: float, sd: float) -> str:
         '84.69 \u00b1 0.36'
     """
     shown = float(f"{sd:.2g}")
-    if 0.0 < shown < math.inf:
-        places = 1 - math.floor(math.log10(shown))
-        mean = round(mean, places) + 0.0  # no negative zero
-        text = f"{mean:.{max(places, 0)}f}"
-        if places <= DIGITS and sum(letter.isdigit() for letter in text.lstrip("-0.")) <= DIGITS:
+    places = 1 - math.floor(math.log10(shown)) if 0.0 < shown < math.inf else DIGITS + 1
+    if abs(places) <= DIGITS and abs(mean) < 10.0**DIGITS:
+        text = f"{round(mean, places) + 0.0:.{max(places, 0)}f}"  # no negative zero
+        if sum(letter.isdigit() for letter in text.lstrip("-0.")) <= DIGITS:
             return f"{text} \u00b1 {shown:.{max(places, 0)}f}"
     return f"{mean:.{DIGITS}g} \u00b1 {shown:.{DIGITS}g}"  # 2500, not 2.5e+03
