@@ -91,7 +91,8 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
     numbers: list[str] = args.numbers
     by_id = bool(numbers) and args.params is None
     number = _read("ID", int, numbers[0], args) if by_id else None
-    values = [_read("VALUE", float, text, args) for text in (numbers[1:] if by_id else numbers)]
+    texts = _in_order(numbers[1:] if by_id else numbers, args.state)
+    values = [_read("VALUE", float, text, args) for text in texts]
     for value in (*values, *limits.values()):
         if not math.isfinite(value):
             raise UsageError(f"tell: expected finite values, got {value}; {_without_value(args, number, values)}.")
@@ -102,6 +103,21 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
             raise UsageError("--replace: expected the id of a finished trial, got --params; see show --trials.")
         return model_commands.tell_point(args, values, limits)
     return log_commands.tell(args, number, values, limits)
+
+
+def _in_order(texts: list[str], state: str) -> list[str]:
+    """The values of objectives that are all given as NAME=VALUE, in the order of the objectives; others as they are."""
+    named = dict(text.rpartition("=")[::2] for text in texts if "=" in text)
+    names = log_commands.objectives(state) if named else ()
+    if not set(named) & set(names):
+        return texts
+    if len(texts) != len(names) or set(named) != set(names):
+        form = " ".join(f"{name}=VALUE" for name in names)
+        raise UsageError(
+            f"tell: expected {form}, or values alone in this order, got {' '.join(texts)}; give constraints as "
+            "--constraint NAME=G."
+        )
+    return [named[name] for name in names]
 
 
 def _without_value(args: argparse.Namespace, number: int | None, values: list[float]) -> str:
@@ -312,7 +328,7 @@ def _add_asking(commands: _Commands) -> None:
 
 def _add_telling(commands: _Commands) -> None:
     tell = commands.add("tell", _tell, "report a value of a trial, or of a point that was never asked", _STATE)
-    text = "the id of the trial (not with --params), and a finite number for each objective"
+    text = "the id of the trial (not with --params), and a finite number, or NAME=number, for each objective"
     tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
     text = (

@@ -19,7 +19,7 @@ from bkbopt.optimizer.trial_tables import table_of
 from bkbopt.optimizer.trials import Outcome, Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-__all__ = ["export", "fail", "recover", "show", "tell"]
+__all__ = ["export", "fail", "objectives", "recover", "show", "tell"]
 
 #: Endings of tables in other formats than CSV.
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".json")
@@ -38,6 +38,11 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     outcome = check_outcome(aims, values, limits, args.std)
     yield finished(aims, finish(file, number, outcome, "tell", replacing=args.replace))
+
+
+def objectives(state: str) -> tuple[str, ...]:
+    """The names of a log's objectives; empty if they have none."""
+    return Aims.of(LogFile(state)).objectives
 
 
 def fail(args: argparse.Namespace) -> Iterator[Row]:

@@ -252,6 +252,24 @@ def test_lost_trials_that_were_queued_again_are_not_counted_as_failed(
     assert "1 queued, 1 failed, 2 lost; " in text_of(capsys, "watch", state, "--once")
 
 
+def test_values_may_be_told_by_the_names_of_the_objectives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.db"
+    directions = {"loss": "minimize", "a=b": "maximize"}
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=directions, constraints=["heat"], seed=0, storage=path)
+    opt.ask(3)
+    (told,) = call(capsys, "tell", path, 0, "a=b=-2", "loss=1e-3", "--constraint", "heat=0")
+    assert (told["values"], told["constraints"]) == ({"loss": 1e-3, "a=b": -2.0}, {"heat": 0.0})
+    (told,) = call(capsys, "tell", path, "--params", '{"x": 0.5}', "loss=1", "a=b=2")
+    assert told["values"] == {"loss": 1.0, "a=b": 2.0}
+    for values in (("loss=1",), ("loss=1", "a=b=2", "heat=0"), ("loss=1", "2"), ("loss=1", "loss=1", "a=b=2")):
+        text = refused(capsys, "tell", path, 1, *values)
+        assert f"expected loss=VALUE a=b=VALUE, or values alone in this order, got {' '.join(values)}; give" in text
+    assert "invalid float value: 'heat=0'; give the value of a constraint as" in refused(
+        capsys, "tell", path, 1, "heat=0"
+    )
+    assert bo.Optimizer.open(path).n_complete == 2
+
+
 def test_a_trial_may_be_reported_as_lost(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     bo.Optimizer.open(state).ask(2)
     call(capsys, "fail", state, 0, "--lost")
