@@ -39,4 +39,4 @@ def with_deviation(mean: float, sd: float) -> str:
         text = f"{round(mean, places) + 0.0:.{max(places, 0)}f}"  # no negative zero
         if sum(letter.isdigit() for letter in text.lstrip("-0.")) <= DIGITS:
             return f"{text} \u00b1 {shown:.{max(places, 0)}f}"
-    return f"{mean:.{DIGITS}g} \u00b1 {shown:.{DIGITS}g}"  # 2500, not 2.5e+03
+    return f"{mean:.{DIGITS}g} \u00b1 {shown:.{DIGITS}g}"

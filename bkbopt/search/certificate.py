@@ -242,10 +242,12 @@ def _candidates(
             boxes.append(found)
             maximizer, embedding = found.maximizer, found.embedding
             U = maximizer.candidates(embedding.project(incumbents), rng, maximizer.settings.n_shared)
+            open_rows = found.usable_rows(U)
             if feasible is not None:
-                U = torch.cat([U, beside(found.space, U, found.usable_rows, rng)])
+                further = beside(found.space, U, open_rows, found.usable_rows, rng)
+                U, open_rows = torch.cat([U, further]), [*open_rows, *[True] * len(further)]
             parts.append(embedding(U))
-            checks.append([found.usable(U, i) for i in range(len(U))].__getitem__)  # in order: blocks are decoded
+            checks.append(open_rows.__getitem__)
         else:
             boxes.append(None)
             parts.append(found.search.X[:])
@@ -315,5 +317,5 @@ def _climbed(candidates: BoxCandidates, draws: _Draws, X: Tensor, columns: Tenso
 
     starts = candidates.embedding.project(X)
     found = candidates.maximizer.climbed(starts, score, ITERATIONS)
-    usable = torch.tensor([candidates.usable(found, i) for i in range(len(found))], dtype=torch.bool)
+    usable = torch.tensor(candidates.usable_rows(found), dtype=torch.bool)
     return score(torch.where(usable[:, None], found, starts))

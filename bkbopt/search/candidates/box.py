@@ -295,7 +295,7 @@ class BoxCandidates:
             own = replace(shared, data=(*shared.data, key), pending=(), earlier=lambda: (criterion, scope.taken))
             U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng), _Taken(set(), None))[:N_NEAR]
             canonical = self.space.canonical(U)
-            usable = torch.tensor([self.usable(canonical, i) for i in range(len(U))], dtype=torch.bool)
+            usable = torch.tensor(self.usable_rows(canonical), dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 

@@ -60,9 +60,9 @@ def found(space: Space, known: Tensor, feasible: FeasibleRows, rng: np.random.Ge
     return walked(space, X, feasible, rng, STEPS * space.dim)
 
 
-def beside(space: Space, X: Tensor, feasible: FeasibleRows, rng: np.random.Generator) -> Tensor:
-    """Random feasible points `(n, d)` from those of the candidates `X (m, d)` that are; n is 0 if many are, or none."""
-    start = X[X.new_tensor(feasible(X), dtype=torch.bool)]
+def beside(space: Space, X: Tensor, usable: list[bool], feasible: FeasibleRows, rng: np.random.Generator) -> Tensor:
+    """Random feasible points `(n, d)` from the `usable` ones of candidates `X (m, d)`; n is 0 if many are, or none."""
+    start = X[X.new_tensor(usable, dtype=torch.bool)]
     if not 0 < len(start) < SMALL * len(X):
         return start[:0]
     starts = start[torch.from_numpy(rng.integers(len(start), size=N_BESIDE))]

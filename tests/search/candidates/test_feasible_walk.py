@@ -138,10 +138,10 @@ def test_all_points_of_a_grid_are_tried_before_it_is_refused() -> None:
 
 def test_beside_candidates_there_are_further_points_where_few_are_feasible() -> None:
     rng, X = np.random.default_rng(0), box(8).sample(1000, np.random.default_rng(1))
-    assert len(beside(box(8), X, lambda X: (X[:, 0] < 0.5).tolist(), rng)) == 0
-    assert len(beside(box(8), X, lambda X: [False] * len(X), rng)) == 0
+    assert len(beside(box(8), X, (X[:, 0] < 0.5).tolist(), in_mixture, rng)) == 0
+    assert len(beside(box(8), X, [False] * len(X), in_mixture, rng)) == 0
     X[:5] *= 0.1
-    further = beside(box(8), X, in_mixture, rng)
+    further = beside(box(8), X, in_mixture(X), in_mixture, rng)
     assert all(in_mixture(further))
     assert float(further.max()) > 5.0 * float(X[:5].max())
 
@@ -155,5 +155,5 @@ def test_a_certificate_looks_at_feasible_points_far_from_all_known_ones(monkeypa
     points = np.random.default_rng(0).random((12, 8)) * 0.02
     opt.tell([{f"x{j}": float(x) for j, x in enumerate(row)} for row in points], np.cos(40.0 * points.sum(1)))
     bound = opt.regret_certificate().bound
-    monkeypatch.setattr("bkbopt.search.certificate.beside", lambda space, X, feasible, rng: X[:0])
+    monkeypatch.setattr("bkbopt.search.certificate.beside", lambda space, X, usable, feasible, rng: X[:0])
     assert bound > opt.regret_certificate().bound
