@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.candidates.base import TRIES, Choice, first_then_blocks
-from bkbopt.search.candidates.feasible_walk import small_set
+from bkbopt.search.candidates.feasible_walk import KNOWN, small_set
 from bkbopt.search.candidates.listed import GRID_LIMIT
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
@@ -32,8 +32,8 @@ FIRST_TRIES = 64
 FEW = 1024
 #: A fraction of a continuum's range, and of a step: values nearer to each other are the same up to rounding.
 NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
-#: Number of taken points from which a walk may start, and what tells its random numbers from those of other points.
-KNOWN, WALK = 64, 1
+#: What tells the random numbers of a walk from those of other points.
+WALK = 1
 #: A discrete space with at most this many points is enumerated after these tries, one with more after all tries.
 MAX_LISTED = 1024
 
@@ -76,7 +76,7 @@ def startup_point(
         blocks = iter(U)
         U = itertools.chain(itertools.islice(blocks, FEW // FIRST_TRIES), small, blocks)
     if free is not None and free.is_discrete and MAX_LISTED < free.cardinality <= GRID_LIMIT:
-        U = itertools.chain(U, (_listed(of, request.rng()) for of in [free]))  # made when it is needed
+        U = itertools.chain(U, map(_listed, [free], [request.rng()]))  # made when it is needed
     slack, narrow, n_tried, repeats = slack_of(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         decoded = itertools.chain.from_iterable(map(embedding.points, first_then_blocks(block)))

@@ -30,7 +30,7 @@ from bkbopt.search.candidates.base import (
     best_usable,
     first_then_blocks,
 )
-from bkbopt.search.candidates.feasible_walk import small_set
+from bkbopt.search.candidates.feasible_walk import KNOWN, small_set
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, still_open_beside
 from bkbopt.search.maximizers.ascent import plain_bound_of, slopes_of
@@ -52,8 +52,6 @@ N_NEAR = 64
 #: Logarithms of the distances from an end to which a choice at this end is moved, relative to the range, and how far
 #: from it the first incumbent may be.
 AWAY, NEAR_END = (-4.5, -2.0), 0.01
-#: Number of taken points from which a random walk in the feasible set may start.
-KNOWN = 64
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
 

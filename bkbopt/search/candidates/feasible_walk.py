@@ -19,8 +19,10 @@ from torch import Tensor
 from bkbopt.search.candidates.base import BLOCK, TRIES
 from bkbopt.spaces.space import Space
 
-__all__ = ["beside", "found", "near_corners", "small_set", "walked"]
+__all__ = ["KNOWN", "beside", "found", "near_corners", "small_set", "walked"]
 
+#: Number of the latest taken points from which a walk may start.
+KNOWN = 64
 #: Walkers, and their steps for each column.
 WALKERS, STEPS = 4, 8
 #: Of discrete spaces, of which all these points may be taken: further walkers, and how often they go a step per column.
