@@ -126,7 +126,7 @@ SHELL = (
     ),
     Fault(
         "the last of two values of a constraint counts",
-        "adapters/shell/commands.py",
+        "adapters/shell/tell_command.py",
         "    if len(limits) < len(args.constraint):",
         "    if False:",
         COMMANDS,

@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["OPTIMIZER"]
 
+ATTRIBUTES = ("optimizer/test_attributes.py",)
 OBJECTIVES = ("optimizer/test_objectives.py",)
 MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_minimizing_ends.py", "optimizer/test_sharing.py")
 OPENING = ("optimizer/test_storage_opening.py",)
@@ -34,9 +35,58 @@ OPTIMIZER = (
     Fault(
         "a trial that is reported as lost has failed",
         "optimizer/telling.py",
-        "Outcome(is_lost=is_lost)",
-        "Outcome()",
+        "outcome = Outcome(is_lost=is_lost, ",
+        "outcome = Outcome(",
         ("optimizer/test_unfinished_trials.py",),
+    ),
+    Fault(
+        "attributes in a log are not under its checksum",
+        "optimizer/log_schema.py",
+        "if cell is not None))) != row[at]",
+        "if cell is None))) != row[at]",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "attributes of a finished trial stay as they are",
+        "optimizer/trial_log.py",
+        " and old.trial.user_attrs == entry.trial.user_attrs",
+        "",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "all is learnt again after an attribute",
+        "optimizer/trial_log.py",
+        "if self._is_over(entry.trial.id) and self._is_other(entry)]",
+        "if self._is_over(entry.trial.id)]",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "a trial that is asked loses what it got in the queue",
+        "optimizer/logged_designer.py",
+        "asked = [self._with_attrs(entry) for entry in asked]",
+        "pass",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "a point that is queued again loses its attributes",
+        "optimizer/trials.py",
+        ", label=t.label, user_attrs=t.user_attrs)",
+        ", label=t.label)",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "lists in attributes are shared with the log",
+        "optimizer/trials.py",
+        "copy.deepcopy(dict(t.user_attrs))",
+        "dict(t.user_attrs)",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "parameters that a dict of values repeats are attributes",
+        "optimizer/telling.py",
+        "if name not in params.union(constraint_names)}",
+        "if name not in constraint_names}",
+        ATTRIBUTES,
     ),
     Fault(
         "values told by name are in the order of the dict",
@@ -47,16 +97,16 @@ OPTIMIZER = (
     ),
     Fault(
         "a constraint among the values told by name is left out",
-        "optimizer/objectives.py",
-        "if other is not None or not all",
-        "if not all",
-        OBJECTIVES,
+        "optimizer/telling.py",
+        "limits = {name: others[name] for name in constraint_names if name in others} | ",
+        "limits = ",
+        ATTRIBUTES,
     ),
     Fault(
         "a view of a log has the names that another process knows",
         "optimizer/log_rows.py",
-        "view(options_of(connection), spaces)",
-        'view({**options_of(connection), "objectives": None}, spaces)',
+        "view(options_of(connection), spaces, ",
+        'view({**options_of(connection), "objectives": None}, spaces, ',
         OBJECTIVES,
     ),
     Fault(
@@ -181,22 +231,22 @@ OPTIMIZER = (
     ),
     Fault(
         "trials are learnt in the order of their ids",
-        "optimizer/trials.py",
+        "optimizer/trial_log.py",
         "            self.order.append(number)\n",
         "            self.order.append(number)\n            self.order.sort()\n",
         TRIALS,
     ),
     Fault(
         "an interrupted put is not made good",
-        "optimizer/trials.py",
+        "optimizer/trial_log.py",
         "        if self._coming:\n",
         "        if False:\n",
         TRIALS,
     ),
     Fault(
         "outcomes of finished trials stay",
-        "optimizer/trials.py",
-        "return old.place != entry.place or old.outcome == entry.outcome",
+        "optimizer/trial_log.py",
+        "return old.place != entry.place or is_same",
         "return True",
         REPLACED,
     ),
@@ -238,7 +288,7 @@ OPTIMIZER = (
     Fault(
         "triggers and views of others are let in",
         "optimizer/log_file.py",
-        "            if views != [log_rows.view(arguments, described)]:\n",
+        "            if views != [log_rows.view(arguments, described, has_attrs=has_attrs)]:\n",
         "            if not views:\n",
         ("optimizer/test_saving_refusals.py",),
     ),
@@ -265,7 +315,7 @@ OPTIMIZER = (
     ),
     Fault(
         "queued trials count as finished after an interrupt",
-        "optimizer/trials.py",
+        "optimizer/trial_log.py",
         "[entry.trial.id for entry in self.entries if entry.trial.state != WAITING]",
         "list(range(len(self.entries)))",
         TRIALS,
@@ -301,8 +351,8 @@ OPTIMIZER = (
     Fault(
         "rows are read without their checksums",
         "optimizer/log_schema.py",
-        "    if checksum(row[:-1]) != row[-1]:\n",
-        "    if False:\n",
+        "!= row[at]:\n",
+        "!= row[at] and False:\n",
         ("optimizer/test_log_schema.py",),
     ),
     Fault(

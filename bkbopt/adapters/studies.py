@@ -16,6 +16,7 @@ from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
+from bkbopt.optimizer.attributes import storable_attrs
 from bkbopt.optimizer.trials import Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
@@ -33,13 +34,13 @@ def optimizer_of(study: Study, *, target: Target | None = None) -> Optimizer:
     """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
 
     The study may have any sampler. If it is a `BKBSampler`, the optimizer has its options and its model. Trials keep
-    their numbers and times, objectives the names of `study.set_metric_names`. Ranges are the latest ones. A parameter
-    that some trials lack is conditional on another one whose values decide in all trials whether it is there, if there
-    is one. Without one, as where it depends on a float, trials may be recommended without it; a copy made by `save`,
-    whose space has all parameters, recommends only trials that have them. Trials that were pruned, and infinite values,
-    have no value here and are not learnt; the sampler estimates the former, counts infinitely bad values as failures,
-    and may recommend another point. `save` refuses trials that a log cannot hold: without a value, without parameters,
-    or outside of their ranges.
+    their numbers, times and user attributes, objectives the names of `study.set_metric_names`. Ranges are the latest
+    ones. A parameter that some trials lack is conditional on another one whose values decide in all trials whether it
+    is there, if there is one. Without one, as where it depends on a float, trials may be recommended without it; a copy
+    made by `save`, whose space has all parameters, recommends only trials that have them. Trials that were pruned, and
+    infinite values, have no value here and are not learnt; the sampler estimates the former, counts infinitely bad
+    values as failures, and may recommend another point. `save` refuses trials that a log cannot hold: without a value,
+    without parameters, or outside of their ranges.
 
     The optimizer is a copy to be read, and does not follow the study. Later trials are asked of the study.
 
@@ -145,6 +146,7 @@ def _trial(trial: FrozenTrial, values: tuple[float, ...]) -> Trial:
         constraints={name: limit for name, limit in limits.items() if math.isfinite(limit)},
         asked_at=_utc(trial.datetime_start) or utc_now(),
         told_at=_utc(trial.datetime_complete),
+        user_attrs=storable_attrs(trial.user_attrs),
     )
 
 

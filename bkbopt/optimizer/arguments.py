@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
@@ -193,6 +193,34 @@ def check_columns(surrogate: Surrogate, old: Space | Arms, new: Space | Arms) ->
             f"space: expected the parameters {names[0]}, of these kinds and in this order, for which the surrogate's "
             f"kernel was given, got {names[1]}; keep them, or make a new optimizer."
         )
+
+
+def other_pool(old: Arms | None, given: Any, *, has_kernel: bool) -> Arms:
+    """The pool that takes the place of an optimizer's; see `Optimizer.set_pool`."""
+    if old is None:
+        raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
+    new = encoded_pool(as_pool(given), scale=old.scale, has_kernel=has_kernel, like=old)
+    if new.feasible is not None and new.feasible is not old.feasible:
+        raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
+    return new
+
+
+def other_space(old: Space | None, given: Any, past: Any) -> tuple[Space, Params]:
+    """The space that takes the place of an optimizer's, and the values of `past`; see `Optimizer.set_space`."""
+    if old is None:
+        raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
+    if not isinstance(past, Mapping | None):
+        raise ArgumentTypeError(f"past: expected a dict of parameters, got {type(past).__name__}.")
+    return Space.parse(given), past or {}
+
+
+def arms_of(pool: Arms | None, rows: Any) -> list[Params]:
+    """Rows of a pool, by number or label, as parameters; see `Optimizer.tell_rows`."""
+    if pool is None:
+        raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
+    return [{"index": row} for row in pool.rows_named(list(rows))]
 
 
 def as_rule(given: str | Acquisition) -> AcquisitionRule:

@@ -8,7 +8,8 @@ import numpy as np
 
 from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.optimizer.trials import Trial, TrialLog
+from bkbopt.optimizer.trial_log import TrialLog
+from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.pareto import hypervolume as volume_above
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.trials.directions import sign_of

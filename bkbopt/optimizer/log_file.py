@@ -145,10 +145,10 @@ class LogFile:
         application, version = read("application_id"), read("user_version")
         if application != schema.APPLICATION_ID:
             raise StateFileError(f"{self.path}: expected a log of bkbopt, got another SQLite database; check the path.")
-        if version != schema.VERSION:
+        if version not in (schema.VERSION, schema.WITH_ATTRS):
             raise StateFileError(
-                f"{self.path}: expected a log of version {schema.VERSION}, got version {version}; "
-                "open it with the version of bkbopt that wrote it."
+                f"{self.path}: expected a log of version {schema.VERSION} or {schema.WITH_ATTRS}, got version "
+                f"{version}; open it with the version of bkbopt that wrote it."
             )
 
     def _read_header(self, connection: sqlite3.Connection) -> None:
@@ -157,7 +157,8 @@ class LogFile:
         def rows() -> tuple[list[Any], list[Any], list[Any]]:
             with at_one_time(connection):  # another process may set a space, which changes the view as well
                 found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-                if {name: sql for kind, name, sql in found if kind == "table"} != schema.TABLES:
+                tables = {name: sql for kind, name, sql in found if kind == "table"}
+                if tables not in (schema.TABLES, schema.TABLES_WITH_ATTRS):
                     raise ValueError("tables that are not those of a log")
                 options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
                 spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
@@ -168,7 +169,8 @@ class LogFile:
             arguments = {name: schema.from_json(value) for name, value, _ in map(schema.checked, options)}
             described = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
-            if views != [log_rows.view(arguments, described)]:
+            has_attrs = schema.TABLES_WITH_ATTRS["log"] in (sql for _, _, sql in found)
+            if views != [log_rows.view(arguments, described, has_attrs=has_attrs)]:
                 raise ValueError("views, indices or triggers that are not those of a log")
             self.options, self.spaces = arguments, described
 
@@ -229,7 +231,7 @@ class LogFile:
             StorageError: the system does not give access to the file.
         """
         rows = self.rows(since)
-        return self._decoded(rows), rows[-1][-2] if rows else since
+        return self._decoded(rows), rows[-1][schema.CHANGE] if rows else since
 
     def rows(self, since: int) -> list[schema.Row]:
         """The rows of the trials that `changes` returns, with unchecked checksums; raises the errors of `changes`."""
@@ -250,7 +252,7 @@ class LogFile:
         return (found[0] if found else None), 0 if n is None else n + 1
 
     def _rows(self, connection: sqlite3.Connection, condition: str, number: int) -> list[schema.Row]:
-        query = f"SELECT {schema.COLUMNS} FROM log WHERE {condition}"
+        query = f"SELECT * FROM log WHERE {condition}"  # attributes may come while the file is open
         rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
         # Spaces are read after the rows, so that all spaces to which the rows refer are known.
         n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)

@@ -80,11 +80,11 @@ def fill(
     put(connection, entries, 0)
 
 
-def view(options: Mapping[str, Any], spaces: Sequence[Described]) -> str:
-    """The view `trials` of a log with these options and spaces."""
+def view(options: Mapping[str, Any], spaces: Sequence[Described], *, has_attrs: bool) -> str:
+    """The view `trials` of a log with these options and spaces, and with attributes or without."""
     names = dict.fromkeys(name for space in spaces for name in space.names)
     values = columns_of("value", len(options["directions"]), stored_names(options))
-    return schema.view_of(values, options["constraints"], tuple(names))
+    return schema.view_of(values, options["constraints"], tuple(names), has_attrs=has_attrs)
 
 
 def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
@@ -111,9 +111,22 @@ def highest(connection: sqlite3.Connection, path: str, column: str, none: int) -
 
 def put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
     """Write new or changed trials, with change numbers from `last` + 1 on."""
-    places = ", ".join("?" * len(schema.COLUMNS.split(", ")))
-    rows = (schema.encode(entry, change) for change, entry in enumerate(entries, start=last + 1))
-    connection.executemany(f"INSERT OR REPLACE INTO log ({schema.COLUMNS}) VALUES ({places})", rows)
+    has_attrs = _has_attrs(connection)
+    if not has_attrs and any(entry.trial.user_attrs for entry in entries):
+        connection.execute(schema.ADD_ATTRS)
+        connection.execute(f"PRAGMA user_version = {schema.WITH_ATTRS}")
+        put_view(connection)
+        has_attrs = True
+    columns = f"{schema.COLUMNS}, user_attrs" if has_attrs else schema.COLUMNS
+    n = len(columns.split(", "))
+    rows = ((*schema.encode(entry, change), None)[:n] for change, entry in enumerate(entries, start=last + 1))
+    connection.executemany(f"INSERT OR REPLACE INTO log ({columns}) VALUES ({', '.join('?' * n)})", rows)
+
+
+def _has_attrs(connection: sqlite3.Connection) -> bool:
+    """Whether the log has the column of attributes."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version == schema.WITH_ATTRS
 
 
 def put_option(connection: sqlite3.Connection, name: str, value: object) -> None:
@@ -134,7 +147,7 @@ def put_view(connection: sqlite3.Connection) -> None:
         Described(schema.from_json(text)) for (text,) in connection.execute("SELECT space FROM spaces ORDER BY id")
     ]
     connection.execute("DROP VIEW IF EXISTS trials")
-    connection.execute(view(options_of(connection), spaces))
+    connection.execute(view(options_of(connection), spaces, has_attrs=_has_attrs(connection)))
 
 
 def options_of(connection: sqlite3.Connection) -> dict[str, Any]:

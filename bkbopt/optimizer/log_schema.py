@@ -23,9 +23,13 @@
 | seen_at                | time of the last heartbeat, or null; of lost trials told_at                   |
 | place                  | place in the order of completion, 0, 1, ...; null before                      |
 | change                 | number of the last change of this trial; the log numbers all changes 1, 2, ... |
+| checksum               | the CRC-32 of the other columns that are not null, or are before this one      |
+| user_attrs             | attributes by name, JSON, or null without any                                  |
 
-Every row ends with the CRC-32 of the other columns, since SQLite does not detect flipped bits in a value. The schema of
-a file must be exactly the one that follows from its options and spaces, so that no foreign code in it is executed.
+The tables options and spaces have a checksum, too, since SQLite does not detect flipped bits in a value. A log gets the
+column user_attrs, and version 3, with its first attribute; without one it stays readable for earlier versions of
+bkbopt. The schema of a file must be exactly the one that follows from its options and spaces, so that no foreign code
+in it is executed.
 """
 
 import json
@@ -41,10 +45,15 @@ from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = [
+    "ADD_ATTRS",
     "APPLICATION_ID",
+    "CHANGE",
+    "CHECKSUM",
     "COLUMNS",
     "TABLES",
+    "TABLES_WITH_ATTRS",
     "VERSION",
+    "WITH_ATTRS",
     "Row",
     "checked",
     "checksum",
@@ -58,8 +67,8 @@ __all__ = [
 
 #: "bkbo": SQLite's application id, which the command `file` shows.
 APPLICATION_ID = 0x626B626F
-#: Version of the schema.
-VERSION = 2
+#: Version of the schema, and that of a log with attributes.
+VERSION, WITH_ATTRS = 2, 3
 
 TABLES = {
     "options": "CREATE TABLE options (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",
@@ -73,6 +82,11 @@ COLUMNS = (
     "id, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked_at, told_at, seen_at, "
     "place, change, checksum"
 )
+#: What makes a log one with attributes, and the text of its table then, as SQLite writes it.
+ADD_ATTRS = "ALTER TABLE log ADD COLUMN user_attrs TEXT"
+TABLES_WITH_ATTRS = {**TABLES, "log": f"{TABLES['log'][:-1]}, user_attrs TEXT)"}
+#: Places of the number of the last change and of the checksum in a row of `log`.
+CHANGE, CHECKSUM = 13, 14
 #: Largest whole number in a row, far below SQLite's limit, so that adding one cannot overflow.
 MOST = 2**60
 #: The name of a pool's row among the parameters, an object with this single key; parameters are no such objects. It is
@@ -135,15 +149,15 @@ def checksum(cells: Row) -> int:
     return zlib.crc32(repr(cells).encode("utf-8", "surrogatepass"))
 
 
-def checked(row: Row) -> Row:
-    """The row if its checksum is right; `ValueError` otherwise."""
-    if checksum(row[:-1]) != row[-1]:
+def checked(row: Row, at: int = -1) -> Row:
+    """The row if its checksum, cell `at`, is right; `ValueError` otherwise. Attributes are behind the checksum."""
+    if checksum((*row[:at], *(cell for cell in row[at:][1:] if cell is not None))) != row[at]:
         raise ValueError("a row with a wrong checksum")
     return row
 
 
 def encode(entry: Entry, change: int) -> Row:
-    """A trial as a row of `log`."""
+    """A trial as a row of `log`; only that of a trial with attributes has a cell for them."""
     t = entry.trial
     cells = (
         t.id,
@@ -161,7 +175,8 @@ def encode(entry: Entry, change: int) -> Row:
         entry.place,
         change,
     )
-    return (*cells, checksum(cells))
+    attrs = (to_json(t.user_attrs),) if t.user_attrs else ()
+    return (*cells, checksum((*cells, *attrs)), *attrs)
 
 
 def _labelled(trial: Trial) -> dict[str, Any]:
@@ -193,8 +208,9 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
         ValueError: the row was not written by `encode`, or not for an optimizer with these objectives, constraints and
             spaces.
     """
-    number, state, params, space, pool_row, objectives, stds, constraints = checked(row)[:8]
-    diagnostics, asked, told, seen, place, change = row[8:-1]
+    number, state, params, space, pool_row, objectives, stds, constraints = checked(row, CHECKSUM)[:8]
+    diagnostics, asked, told, seen, place, change = row[8:CHECKSUM]
+    attrs = row[CHECKSUM + 1 :]
     given, label = _without_label(_dict(from_json(_text(params))))
     trial = Trial(
         _whole(number),
@@ -207,6 +223,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
         _time(asked),
         None if told is None else _time(told),
         label,
+        {} if attrs in ((), (None,)) else _dict(from_json(_text(attrs[0]))),
     )
     gave = bool(trial.values or trial.constraints)
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
@@ -289,10 +306,17 @@ def _diagnostics(cell: Any) -> Diagnostics:
 # -- for readers -------------------------------------------------------------------------------------------------------
 
 
-def view_of(value_columns: Sequence[str], constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
+def view_of(
+    value_columns: Sequence[str],
+    constraint_names: Sequence[str],
+    param_names: Sequence[str],
+    *,
+    has_attrs: bool = False,
+) -> str:
     """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except known noise and labels.
 
-    Names with a null character have no column, since SQL cannot contain it.
+    All attributes, if the log has any, are one column of JSON. Names with a null character have no column, since SQL
+    cannot contain it.
     """
     param_names, constraint_names = ([n for n in names if "\0" not in n] for names in (param_names, constraint_names))
     columns = ["id AS number"]
@@ -305,6 +329,7 @@ def view_of(value_columns: Sequence[str], constraint_names: Sequence[str], param
     columns += ["round((julianday(told_at) - julianday(asked_at)) * 86400.0, 3) AS duration"]
     columns += [_cell("params", name) for name in param_names[:MOST_COLUMNS]]
     columns += [_cell("constraints", name) for name in constraint_names[:MOST_COLUMNS]]
+    columns += ["user_attrs"] * has_attrs
     columns += ['pool_row AS "index"', "state"]
     return f"CREATE VIEW trials AS SELECT {', '.join(columns)} FROM log"
 

@@ -10,17 +10,20 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.arguments import check_columns
 from bkbopt.optimizer.conversion import conversion_of
 from bkbopt.optimizer.description import describe, read_changed
+from bkbopt.optimizer.log_entries import stored, understood
 from bkbopt.optimizer.log_file import LogFile, Writer
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_spaces import LogSpaces
-from bkbopt.optimizer.outcomes import finished, replaced, running_one
+from bkbopt.optimizer.outcomes import any_one, finished, replaced, running_one
 from bkbopt.optimizer.telling import Report
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
+from bkbopt.optimizer.trial_log import TrialLog
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -173,7 +176,10 @@ class LoggedDesigner:
         self._use_last()
         if entries:
             try:
-                self.log.put(self._understood(entries))
+                known = understood(
+                    entries, self.log, self.spaces, has_stds=self.designer.options.surrogate.takes_weights
+                )
+                self.log.put(known)
             except (ArgumentTypeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
                 raise StateFileError(
                     f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
@@ -187,30 +193,6 @@ class LoggedDesigner:
             return self._coming
         return read_changed(described, self.designer.options.models.fit)
 
-    def _understood(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Entries of a file completed by their points, with parameters in the user's types."""
-        out: dict[int, Entry] = {}
-        unknown: dict[tuple[int, bool], list[Entry]] = {}
-        for entry in entries:
-            number, trial = entry.trial.id, entry.trial
-            if trial.stds is not None and not self.designer.options.surrogate.takes_weights:
-                raise ValueError("known noise for a learner, which gives all values the same weight")
-            old = self.log.entries[number] if number < len(self.log) else None
-            if old is not None and old.space == entry.space and old.trial.state != WAITING:
-                out[number] = replace(
-                    entry, point=old.point, trial=replace(trial, params=old.trial.params, label=old.trial.label)
-                )
-            else:
-                unknown.setdefault((entry.space, trial.state == WAITING), []).append(entry)
-        for (space, is_part), group in unknown.items():
-            conversion = conversion_of(self.spaces[space])
-            points = conversion.restored([entry.trial.params for entry in group], is_part)
-            for entry, point in zip(group, points, strict=True):
-                label = conversion.label(entry.trial.index, point) if entry.trial.label is None else entry.trial.label
-                trial = replace(entry.trial, params=conversion.recorded(point, entry.trial), label=label)
-                out[trial.id] = replace(entry, point=point, trial=trial)
-        return list(out.values())
-
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
         """A block that fills a list of new or changed entries; at its end all of them are in the log, or none is."""
@@ -221,16 +203,10 @@ class LoggedDesigner:
             with self.file.transaction() as writer:
                 self._take_changes(self.file)
                 yield entries, writer
-                last = writer.put([self.stored(entry) for entry in entries])
+                last = writer.put([stored(entry, self.spaces) for entry in entries])
         self.log.put(entries)
         if self.file is not None:
             self._seen = last
-
-    def stored(self, entry: Entry) -> Entry:
-        """An entry with its parameters as JSON values, with labels of a product's parts, as a file stores it."""
-        conversion = conversion_of(self.spaces[entry.space])
-        params = {**conversion.labels(entry.trial.params), **conversion.stored(entry.point)}
-        return replace(entry, trial=replace(entry.trial, params=params))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 
@@ -280,8 +256,14 @@ class LoggedDesigner:
             with self._transaction() as (entries, _):
                 if self._basis() != basis:  # another process has added trials, which have taken the numbers
                     asked = self._next(count, fixed)
+                asked = [self._with_attrs(entry) for entry in asked]
                 entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
         return [entry.trial for entry in asked]
+
+    def _with_attrs(self, entry: Entry) -> Entry:
+        """The entry of a trial that is asked with the attributes that it got in the queue."""
+        number = entry.trial.id
+        return entry.with_attrs(self.log.entries[number].trial.user_attrs) if number < len(self.log) else entry
 
     def _basis(self) -> tuple[int, list[int], int]:
         return len(self.log), self.log.waiting, len(self.spaces)
@@ -344,8 +326,8 @@ class LoggedDesigner:
         trial = Trial(number, conversion.params(point, index), index, asked_at=now, label=conversion.label(index))
         return Entry(trial, len(self.spaces) - 1, point)
 
-    def enqueue(self, params: Params) -> Trial:
-        """Queue a point; missing parameters are suggested when the trial is asked for."""
+    def enqueue(self, params: Params, attrs: Mapping[str, Any]) -> Trial:
+        """Queue a point with attributes; missing parameters are suggested when the trial is asked for."""
         with self._transaction() as (entries, _):
             given = self.conversion.fixed(params, "params")
             whole, feasible = completed(self.designer.problem, given), self.designer.problem.feasible
@@ -353,7 +335,8 @@ class LoggedDesigner:
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
             trial = self._entry(len(self.log), given, self.conversion.index(given, params), utc_now()).trial
             named = {**trial.params, **self.conversion.labels(params)}
-            entries.append(Entry(replace(trial, params=named, state=WAITING), len(self.spaces) - 1, given))
+            queued = replace(trial, params=named, state=WAITING, user_attrs=attrs)
+            entries.append(Entry(queued, len(self.spaces) - 1, given))
         return entries[0].trial
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -381,6 +364,12 @@ class LoggedDesigner:
         with self._transaction() as (entries, _):
             entries.extend(replaced(self.log, reports, call))
         return [entry.trial for entry in entries]
+
+    def add_attrs(self, report: Report, attrs: Mapping[str, Any]) -> Trial:
+        """Add attributes to a trial, whatever its state."""
+        with self._transaction() as (entries, _):
+            entries.append(any_one(self.log, report).with_attrs(attrs))
+        return entries[0].trial
 
     def beat(self, reports: Sequence[Report], call: str) -> None:
         """Write a heartbeat for each of the running trials that the reports are about."""

@@ -28,6 +28,9 @@ __all__ = ["maximize", "minimize"]
 
 logger = logging.getLogger(__name__)
 
+#: Largest number of characters of an exception in a message or an attribute.
+SHOWN = 300
+
 
 def minimize(
     f: Callable[[Any], Any],
@@ -49,7 +52,8 @@ def minimize(
 
     Args:
         f: the black box. It returns a number, or a list of numbers for several objectives, or a pair of either and a
-            dict with the values of outcome constraints. Processes and clusters must be able to import it.
+            dict with the values of outcome constraints; or a dict of all by name, and of attributes, see
+            `Optimizer.tell`. Processes and clusters must be able to import it.
         space: a space, a pool, or an `Optimizer` to continue, which keeps its own direction.
         n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; running trials are waited for.
@@ -60,7 +64,8 @@ def minimize(
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
         n_workers: number of running trials with an executor, by default its number of workers if known, else 2; without
             an executor it has no effect.
-        catch: exceptions of `f` that fail the trial; the first one is logged as a warning, later ones as information.
+        catch: exceptions of `f` that fail the trial, which has the attribute "error" then; the first one is logged as a
+            warning, later ones as information.
             Other exceptions end the run. An exception or interrupt that ends the run fails the running trials. The
             points of those that did not raise it are queued, and the search does not learn that they failed.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
@@ -240,7 +245,7 @@ class _Stop:
         """Log an exception of `catch`; of the first one users must know, since a mistake in `f` fails all trials."""
         with contextlib.nullcontext() if self.bar is None else self.bar.external_write_mode(sys.stderr):
             level = logging.INFO if self.has_caught else logging.WARNING
-            logger.log(level, "minimize: trial %s failed, since f raised %.300r.", trial.id, error)
+            logger.log(level, "minimize: trial %s failed, since f raised %.*r.", trial.id, SHOWN, error)
         self.has_caught = True
 
     def after(self, trial: Trial) -> None:
@@ -342,7 +347,8 @@ class _Run:
         try:
             value = result()
         except self.catch as error:
-            failed: Trial = self.optimizer.fail(trial)
+            text = f"{error!r:.{SHOWN}}".encode(errors="replace").decode()
+            failed: Trial = self.optimizer.fail(trial, user_attrs={"error": text})
             self.stop.caught(failed, error)
             return failed
         constraints = None

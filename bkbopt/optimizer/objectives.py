@@ -8,7 +8,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["aims_of", "by_label", "columns_of", "in_order", "named_directions", "stored_names", "without_names"]
+__all__ = ["aims_of", "apart", "by_label", "columns_of", "in_order", "named_directions", "stored_names"]
 
 
 def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
@@ -46,28 +46,25 @@ def aims_of(directions: Sequence[str], names: Sequence[str]) -> str:
     return ", ".join(map(" ".join, zip(directions, names, strict=True)) if names else directions)
 
 
-def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str], limits: Sequence[str] = ()) -> list[Any]:
-    """The items of a mapping in the order of the objectives; others are left out, as metrics of the black box.
+def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """The items of a mapping in the order of the objectives.
 
     Args:
         argument: the name of what is given, for messages.
         given: the mapping.
         names: names of the objectives.
-        limits: names of constraints that are not told beside it.
 
     Raises:
         ArgumentTypeError: the objectives have no names.
-        ArgumentError: an objective is missing, or one of these constraints is an item, which would not be told.
+        ArgumentError: an objective is missing.
     """
     if not names:
         raise ArgumentTypeError(
             f"{argument}: expected numbers, since the objectives have no names, got {dict(given)!r}; name them with "
             "directions={name: direction}."
         )
-    other = next((name for name in limits if name in given and name not in names), None)
-    if other is not None or not all(name in given for name in names):
-        advice = "" if other is None else f"; tell the constraint by constraints={{{other!r}: value}}"
-        raise ArgumentError(f"{argument}: expected the objectives {tuple(names)}, got {tuple(given)}{advice}.")
+    if not all(name in given for name in names):
+        raise ArgumentError(f"{argument}: expected the objectives {tuple(names)}, got {tuple(given)}.")
     return [given[name] for name in names]
 
 
@@ -82,34 +79,41 @@ def by_label(given: Any, names: Sequence[str]) -> Any:
     return dict(zip(labels, parts, strict=True))
 
 
-def without_names(argument: str, given: Any, names: Sequence[str], limits: Sequence[str], *, many: bool) -> Any:
-    """What is given by name, as `tell` takes it without names; all else, and all if there are no names, as it is.
+def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> tuple[Any, dict[str, Any]]:
+    """What is given by name, as `tell` takes it without names, and the other items.
+
+    All else, and all if there are no names, stays as it is.
 
     Args:
         argument: the name of what is given, for messages.
         given: anything; by name are a mapping or a table, and for `many` trials a list of mappings, too. Items of a
             mapping for many trials are numbers for each trial, names of columns, or a number for all.
         names: names of the objectives.
-        limits: names of constraints that are not told beside it.
         many: whether it is for many trials.
+
+    Returns:
+        The values, and the other items by name: of a list of mappings a list for each, with None where it is missing.
 
     Raises:
         ArgumentError: as in `in_order`, or different numbers of items.
     """
     if not names:
-        return given
+        return given, {}
     if hasattr(given, "columns") or not many:  # of many trials a series has a number for each
         given = by_label(given, names)
     if isinstance(given, Mapping):
-        parts = in_order(argument, given, names, limits)
+        parts = in_order(argument, given, names)
+        others = {name: item for name, item in given.items() if name not in names and isinstance(name, str)}
         if len(parts) == 1:
-            return parts[0]
-        return _as_rows(argument, parts, names) if many else parts
+            return parts[0], others
+        return (_as_rows(argument, parts, names) if many else parts), others
     if many and isinstance(given, list | tuple):
         labelled = [by_label(one, names) for one in given]
         if any(isinstance(one, Mapping) for one in labelled):
-            return [without_names(argument, one, names, limits, many=False) for one in labelled]
-    return given
+            rows = [apart(argument, one, names, many=False) for one in labelled]
+            known = dict.fromkeys(name for _, others in rows for name in others)
+            return [one for one, _ in rows], {name: [others.get(name) for _, others in rows] for name in known}
+    return given, {}
 
 
 def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]:

@@ -3,27 +3,25 @@
 import contextlib
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 from bkbopt._support import forks
 from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentTypeError
 from bkbopt.optimizer import saving
-from bkbopt.optimizer.arguments import as_directions, as_names, as_queued
+from bkbopt.optimizer.arguments import arms_of, as_directions, as_names, as_queued, other_pool, other_space
+from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import failures_of, tell
+from bkbopt.optimizer.telling import failures_of, report_of, tell
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.pool import as_pool
-from bkbopt.spaces.space import Space
-from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -184,11 +182,12 @@ class Optimizer(Readings):
         return trials[0] if n is None else trials
 
     @locked
-    def enqueue(self, params: Params) -> Trial:
+    def enqueue(self, params: Params, user_attrs: Mapping[str, Any] | None = None) -> Trial:
         """Queue a point for the next asks, first in, first out; missing parameters are suggested when it is asked for.
 
         A complete point is proposed even if it was evaluated before. A trial stays in the queue while a new space or
-        pool does not contain it, or while its missing parameters have no values that may be proposed.
+        pool does not contain it, or while its missing parameters have no values that may be proposed. `user_attrs` are
+        kept with it, see `set_user_attr`.
 
         Returns:
             The queued trial; it keeps its id.
@@ -197,7 +196,7 @@ class Optimizer(Readings):
             ArgumentError: a parameter or value outside of the space, a point that is not an arm of the pool, or an
                 infeasible point.
         """
-        return self._core.enqueue(as_queued(params))
+        return self._core.enqueue(as_queued(params), checked_attrs(user_attrs))
 
     @locked
     def set_pool(self, pool: Any) -> None:
@@ -208,14 +207,8 @@ class Optimizer(Readings):
         Raises:
             ArgumentError: the optimizer has a space, or the pool is invalid (see the constructor); nothing changes.
         """
-        old = self.pool
-        if old is None:
-            raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
         has_kernel = self._core.designer.options.surrogate.has_kernel
-        new = encoded_pool(as_pool(pool), scale=old.scale, has_kernel=has_kernel, like=old)
-        if new.feasible is not None and new.feasible is not old.feasible:
-            raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
-        self._core.set_candidates(new, {})
+        self._core.set_candidates(other_pool(self.pool, pool, has_kernel=has_kernel), {})
 
     @locked
     def set_space(self, space: Any, past: Params | None = None) -> None:
@@ -236,11 +229,7 @@ class Optimizer(Readings):
                 outside of the space. Nothing changes.
             ArgumentTypeError: `past` is not a dict.
         """
-        if self.space is None:
-            raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
-        if not isinstance(past, Mapping | None):
-            raise ArgumentTypeError(f"past: expected a dict of parameters, got {type(past).__name__}.")
-        self._core.set_candidates(Space.parse(space), past or {})
+        self._core.set_candidates(*other_space(self.space, space, past))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -255,6 +244,7 @@ class Optimizer(Readings):
         columns: Sequence[str] | None = None,
         invalid: Literal["raise", "fail", "skip"] = "raise",
         replace: bool = False,
+        user_attrs: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial]:
         """Report the value of a trial, or of many trials; after an error nothing is changed.
 
@@ -263,8 +253,9 @@ class Optimizer(Readings):
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
             value: a finite number in the user's units, or one for each of several objectives; or a dict of these by the
-                names of the objectives, which may have other items. For many trials an array (n,) or (n, k), a list of
-                dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values.
+                names of the objectives. Its other items are values of constraints, and attributes if they are numbers,
+                flags or text. For many trials an array (n,) or (n, k), a list of dicts, a dict of arrays, a data frame,
+                or names of columns. None if only constraints have values.
             constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
@@ -273,6 +264,7 @@ class Optimizer(Readings):
                 rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.
             replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. All is then learnt again.
+            user_attrs: see `set_user_attr`; for many trials lists or columns, or one value for all.
 
         Returns:
             The finished trial or trials.
@@ -283,8 +275,9 @@ class Optimizer(Readings):
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: an argument has the wrong type.
         """
-        of_call = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
-        told, many = tell(self._core, self.objectives, self.constraints, trial, value, **of_call)
+        more = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
+        names = (self.objectives, self.constraints)
+        told, many = tell(self._core, *names, trial, value, user_attrs=user_attrs, **more)
         return told if many else told[0]
 
     @locked
@@ -299,24 +292,32 @@ class Optimizer(Readings):
         Raises:
             ArgumentError: the optimizer has a space, or the pool has no such row; nothing is changed.
         """
-        if self.pool is None:
-            raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
-        if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-            raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
-        arms = [{"index": row} for row in self.pool.rows_named(list(rows))]
+        arms = arms_of(self.pool, rows)
         return tell(self._core, self.objectives, self.constraints, arms, values, argument="values", **more)[0]
 
     @locked
-    def fail(self, trial: Any, *, lost: bool = False) -> Any:
+    def fail(self, trial: Any, *, lost: bool = False, user_attrs: Mapping[str, Any] | None = None) -> Any:
         """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
 
         The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
         is not proposed again. If the trial is `lost`, its point is not the reason, as where a machine breaks down, and
-        nothing is learnt: see `lost_trials`. The errors are those of `tell`.
+        nothing is learnt: see `lost_trials`. The errors, and `user_attrs`, are those of `tell`.
         """
-        reports, many = failures_of(trial, is_lost=check_flag("lost", lost))
+        reports, many = failures_of(trial, is_lost=check_flag("lost", lost), user_attrs=user_attrs)
         failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
+
+    @locked
+    def set_user_attr(self, trial: Any, key: str, value: Any) -> Trial:
+        """Keep something with a trial, in whatever state it is: a number, text, a flag, or a list or dict of these.
+
+        The search does not read it. Attributes are in `Trial.user_attrs`, in tables and in logs.
+
+        Raises:
+            UnknownTrialError: there is no trial with this id.
+            ArgumentTypeError: something that JSON does not have.
+        """
+        return self._core.add_attrs(report_of(trial), checked_attrs({key: value}))
 
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 

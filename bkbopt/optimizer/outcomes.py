@@ -5,12 +5,13 @@ from datetime import datetime
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
 from bkbopt.optimizer.telling import Report
-from bkbopt.optimizer.trials import Entry, TrialLog, utc_now
+from bkbopt.optimizer.trial_log import TrialLog
+from bkbopt.optimizer.trials import Entry, utc_now
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.base import Params
 
-__all__ = ["finished", "replaced", "running_one"]
+__all__ = ["any_one", "finished", "replaced", "running_one"]
 
 
 def finished(
@@ -61,6 +62,20 @@ def running_one(log: TrialLog, report: Report, call: str) -> Entry:
     assert isinstance(report.target, int)
     _check_known(log, report)
     entry = log.running_entry(report.target, call)
+    _check_own(entry, report)
+    return entry
+
+
+def any_one(log: TrialLog, report: Report) -> Entry:
+    """The entry of the trial, in any state, that a report by trial or id is about.
+
+    Raises:
+        UnknownTrialError: there is no trial with this id.
+        ArgumentError: the trial is one of another optimizer.
+    """
+    assert isinstance(report.target, int)
+    _check_known(log, report)
+    entry = log.entry(report.target)
     _check_own(entry, report)
     return entry
 

@@ -23,6 +23,7 @@ from bkbopt.optimizer.description import (
     read_surrogate,
     with_new_options,
 )
+from bkbopt.optimizer.log_entries import stored
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import to_json
@@ -102,7 +103,7 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
         raise ArgumentError(f"path: expected a file other than that of the log itself, got {target!r}.")
     for entry in core.log.entries:
         _check_can_be_read(entry, core.spaces[entry.space])
-    entries, numbers = [core.stored(entry) for entry in core.log.entries], range(len(core.spaces))
+    entries, numbers = [stored(entry, core.spaces) for entry in core.log.entries], range(len(core.spaces))
     if isinstance(core.spaces[-1], Arms):  # one pool for all earlier ones
         first = max(len(numbers) - 2, 0)
         entries, numbers = [replace(entry, space=max(entry.space - first, 0)) for entry in entries], numbers[first:]

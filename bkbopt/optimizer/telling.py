@@ -1,33 +1,35 @@
 """Conversion of the arguments of `tell` (trials, ids, parameters, tables) to checked reports of single trials."""
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Rational
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import DROPPED, UNKNOWN, as_points, as_values, without_mask
+from bkbopt._support.arrays import UNKNOWN
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
+from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.frames import is_table, named, rows_of
-from bkbopt.optimizer.objectives import without_names
+from bkbopt.optimizer.objectives import apart
+from bkbopt.optimizer.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
 from bkbopt.optimizer.told_points import note_other_points, note_told_before
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import as_float, is_missing, is_real, shown
+from bkbopt.spaces.values import shown
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.logged_designer import LoggedDesigner
 
-__all__ = ["Report", "failures_of", "tell"]
+__all__ = ["Report", "failures_of", "report_of", "tell"]
 
 logger = logging.getLogger(__name__)
+
+NO_OUTCOME = Outcome()
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class _Told:
     value: Any
     constraints: Mapping[str, Any]
     std: Any
+    attrs: Sequence[Mapping[str, Any]]
 
 
 def trial_id(trial: Any, *, takes_params: bool = True) -> int:
@@ -78,22 +81,23 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 
 
-def failures_of(given: Any, *, is_lost: bool = False) -> tuple[list[Report], bool]:
+def report_of(given: Any, outcome: Outcome = NO_OUTCOME) -> Report:
+    """The report of a trial or its id."""
+    return Report(trial_id(given, takes_params=False), outcome, _as_trial(given))
+
+
+def failures_of(
+    given: Any, *, is_lost: bool = False, user_attrs: Mapping[str, Any] | None = None
+) -> tuple[list[Report], bool]:
     """The reports that a trial, or each of a list, has failed or is lost, and whether it was a list."""
-    ids, many = _trial_ids(given)
-    trials = given if many else [given]
-    return [Report(i, Outcome(is_lost=is_lost), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
+    many = isinstance(given, list | tuple | TrialList)
+    outcome = Outcome(is_lost=is_lost, user_attrs=checked_attrs(user_attrs))
+    return [report_of(one, outcome) for one in (given if many else [given])], many
 
 
 def _as_trial(given: Any) -> Trial | None:
     """What was given, if it is a trial."""
     return given if isinstance(given, Trial) else None
-
-
-def _trial_ids(given: Any) -> tuple[list[int], bool]:
-    """The ids of a trial, or of each of a list, and whether it was a list."""
-    many = isinstance(given, list | tuple | TrialList)
-    return [trial_id(one, takes_params=False) for one in (given if many else [given])], many
 
 
 def tell(
@@ -159,6 +163,7 @@ def _reports_of(
     constraints: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     invalid: str = "raise",
+    user_attrs: Mapping[str, Any] | None = None,
 ) -> tuple[list[Report], bool]:
     """The reports of a call of `tell`, and whether it was a call for many trials.
 
@@ -169,14 +174,6 @@ def _reports_of(
     check_choice("invalid", invalid, ("raise", "fail", "skip"))
     if constraints is not None and not isinstance(constraints, Mapping):
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
-    limits = dict(constraints or {})
-    if value is None and not limits:
-        raise ArgumentTypeError(
-            f"{argument}: expected a finite number, got None; call fail for a trial without a value."
-        )
-    for name, limit in limits.items():
-        if limit is None:
-            raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
     many = is_table(trial) or isinstance(trial, list | tuple | TrialList)
     if invalid == "skip" and not many:
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
@@ -186,20 +183,31 @@ def _reports_of(
         for target in trial if many else [trial]:
             if not isinstance(target, Mapping):
                 trial_id(target)
-    untold = [name for name in constraint_names if name not in limits]
-    value, std = (
-        without_names(name, given, objectives, untold, many=many) for name, given in ((argument, value), ("std", std))
-    )
+    value, others = apart(argument, value, objectives, many=many)
+    limits = {name: others[name] for name in constraint_names if name in others} | dict(constraints or {})
+    params = {name for target in ((trial,) if not many else trial) if isinstance(target, Mapping) for name in target}
+    params = params.union(trial.columns if is_table(trial) else ())
+    others = {name: item for name, item in others.items() if name not in params.union(constraint_names)}
+    if value is None and not limits:
+        raise ArgumentTypeError(
+            f"{argument}: expected a finite number, got None; call fail for a trial without a value."
+        )
+    for name, limit in limits.items():
+        if limit is None:
+            raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
+    std, _ = apart("std", std, objectives, many=many)
     if is_table(trial):
-        told = _from_table(trial, value, limits, std, columns, without_gaps)
+        told = _from_table(trial, value, limits, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
-        told = _Told(list(trial), value, limits, std)
+        targets = list(trial)
+        told = _Told(targets, value, limits, std, attrs_by_row(user_attrs or {}, others, len(targets)))
     else:
         one, of_std = (
             None if given is None else [_one(name, given, n_objectives)]
             for name, given in ((argument, value), ("std", std))
         )
-        told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
+        attrs = simple_attrs(others) | checked_attrs(user_attrs)
+        told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std, [attrs])
     return _checked(told, argument, n_objectives, constraint_names, invalid), many
 
 
@@ -235,6 +243,8 @@ def _from_table(
     std: Any,
     columns: Sequence[str] | None,
     without_gaps: Callable[[Params], Params],
+    attrs: dict[str, Any],
+    others: dict[str, Any],
 ) -> _Told:
     frame, used = named(frame), list[str]()
 
@@ -252,12 +262,14 @@ def _from_table(
     value = column("value", value)
     limits = {name: column("constraints", given) for name, given in limits.items()}
     std = column("std", std)
+    attrs, others = ({name: column("user_attrs", given) for name, given in each.items()} for each in (attrs, others))
     if columns is not None:
         unknown = [name for name in as_names("columns", columns) if name not in frame.columns]
         if unknown:
             raise ArgumentError(f"columns: expected columns among {list(frame.columns)}, got {unknown}.")
     chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
-    return _Told(rows_of(chosen, without_gaps), value, limits, std)
+    points = rows_of(chosen, without_gaps)
+    return _Told(points, value, limits, std, attrs_by_row(attrs, others, len(points)))
 
 
 def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: str) -> list[Report]:
@@ -268,14 +280,14 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
             f"constraints: expected names among {tuple(names)}, got {unknown[0]!r}; "
             "name all constraints when the optimizer is made, with constraints=[...]."
         )
-    values, valid = _matrix(argument, told.value, n, k, invalid != "raise")
+    values, valid = matrix(argument, told.value, n, k, invalid != "raise")
     limits = {}
     for name, given in told.constraints.items():
-        numbers, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
+        numbers, fine = matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
         assert numbers is not None
         limits[name] = [number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)]
-        valid = valid & (fine | np.isnan(_with_nan(name, _plain(given))) if invalid == "skip" else fine)
-    stds, known = _known_stds(told.std, valid, k)
+        valid = valid & (fine | np.isnan(with_nan(name, plain(given))) if invalid == "skip" else fine)
+    stds, known = known_stds(told.std, valid, k)
     if values is None and known.any():
         raise ArgumentError(
             "std: expected None where only constraints have values, since it is that of the value's noise, got "
@@ -290,103 +302,6 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
             continue
         of_std = tuple(of_stds[i]) if known[i] else None
         given = Outcome(() if values is None else tuple(of_values[i]), of_limits, of_std) if valid[i] else Outcome()
+        given = replace(given, user_attrs=told.attrs[i])
         out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
     return out
-
-
-def _matrix(
-    name: str, given: Any, n: int, k: int, keep_invalid: bool, *, advice: str = DROPPED
-) -> tuple[torch.Tensor | None, Any]:
-    """Numbers (n, k) or None, and a mask of the finite rows."""
-    fine = np.ones(n, dtype=bool)
-    if given is None:
-        return None, fine
-    given = _plain(given)
-    if _has_bool(given):
-        flags = "; of flags tell -1.0 where it holds, and 1.0 elsewhere" if name.startswith("constraints") else ""
-        raise ArgumentTypeError(f"{name}: expected real numbers, got bool among them{flags}.")
-    if keep_invalid:
-        given = _with_nan(name, given)
-        if given.ndim and len(given) == n:
-            finite = np.isfinite(given)
-            fine, given = finite.all(axis=tuple(range(1, given.ndim))), np.where(finite, given, 0.0)
-    if k == 1:
-        return as_values(given, n, name=name, advice=advice)[:, None], fine
-    table = as_points(given, k, name=name, advice=advice)
-    if len(table) != n:
-        raise ArgumentError(
-            f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
-        )
-    return table, fine
-
-
-def _known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:
-    """Standard deviations (n, k) or None, and a mask of the trials for which they are known; see `Optimizer.tell`.
-
-    In rows that are not `valid (n,)` none is used.
-    """
-    n = len(valid)
-    if std is None:
-        return None, np.zeros(n, dtype=bool)
-    std = std.to_numpy() if is_table(std) else _plain(std)
-    if _has_bool(std):
-        raise ArgumentTypeError("std: expected real numbers, got bool among them.")
-    numbers = _with_nan("std", std)
-    if numbers.shape == (() if k == 1 else (k,)):  # those of all trials
-        numbers = np.tile(numbers, (n, 1))
-    known = valid
-    if numbers.ndim and len(numbers) == n:
-        missing = np.isnan(numbers).reshape(n, -1)
-        known = valid & ~missing.all(1)
-        if missing[known].any():
-            raise ArgumentError(
-                "std: expected for each trial numbers for all objectives, or for none where they are unknown, got "
-                f"{numbers[known & missing.any(1)][0].tolist()}."
-            )
-        numbers[~known] = 0.0
-    infinite = np.isinf(np.atleast_1d(numbers))
-    if infinite.any():
-        i = infinite.nonzero()[0][0]
-        raise ArgumentError(f"std: expected finite numbers, got inf at position {i}; pass None where it is unknown.")
-    stds, _ = _matrix("std", numbers, n, k, False)
-    assert stds is not None
-    if bool((stds < 0.0).any()):
-        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
-    return stds, known
-
-
-def _has_bool(given: Any) -> bool:
-    return any(map(_has_bool, given)) if isinstance(given, list) else isinstance(given, bool | np.bool_)
-
-
-def _plain(given: Any) -> Any:
-    """Tensors without gradients, arrays without masks, whole numbers and fractions in lists as doubles.
-
-    Arrays have no large whole numbers, and an array of masked arrays has what is below the masks.
-    """
-    if isinstance(given, list | tuple):
-        return [_plain(part) for part in given]
-    if isinstance(given, np.ma.MaskedArray):
-        return without_mask(given)
-    if isinstance(given, torch.Tensor):
-        return given.detach()
-    return as_float(given) if isinstance(given, Rational) and is_real(given) else given
-
-
-def _with_nan(name: str, given: Any) -> Any:
-    """Numbers as an array, with NaN for missing ones."""
-
-    def numbers(part: Any) -> Any:
-        part = part.tolist() if hasattr(part, "tolist") else part
-        if isinstance(part, list | tuple):
-            return [numbers(one) for one in part]
-        if is_missing(part):
-            return math.nan
-        if not is_real(part):
-            raise ArgumentTypeError(f"{name}: expected real numbers, got {type(part).__name__} among them.")
-        return as_float(part)
-
-    try:
-        return np.array(numbers(given), dtype=np.float64)
-    except ValueError:
-        raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None

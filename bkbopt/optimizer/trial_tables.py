@@ -53,6 +53,8 @@ def table_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> dict
         columns[f"params_{name}"] = [t.params.get(name) for t in trials]
     for name in dict.fromkeys(name for t in trials for name in t.constraints):
         columns[f"constraints_{name}"] = [t.constraints.get(name) for t in trials]
+    for name in dict.fromkeys(name for t in trials for name in t.user_attrs):
+        columns[f"user_attrs_{name}"] = [t.user_attrs.get(name) for t in trials]
     if any(t.index is not None for t in trials):
         columns["index"] = [t.index for t in trials]
     if any(t.label is not None for t in trials):

@@ -42,6 +42,8 @@ STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "fa
 LOST, VALUELESS = "lost", "without value"
 #: What names the row of a pool, by the words of a report.
 ROW = {"row of the pool": "index", "label": "label"}
+#: Largest number of columns of attributes.
+MOST_ATTRS = 20
 #: Packages whose versions are listed.
 PACKAGES = ("bkbopt", "torch", "numpy", "scipy", "numba", "botorch", "matplotlib")
 
@@ -70,12 +72,15 @@ def row_words(points: Iterable[object]) -> dict[str, str]:
 def trials_table(
     opt: Optimizer, trials: Sequence[Trial], value_names: Sequence[str], notes: Mapping[int, Sequence[str]], name: str
 ) -> Html:
-    """Trials with values, constraints, parameters and times; `notes` by trial id are written beside some of them."""
+    """Trials with values, constraints, parameters, attributes and times; `notes` by id are beside some."""
     names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
     row_names, lost = row_words(trials), {trial.id for trial in opt.lost_trials}
     has_notes = any(notes.values())
     head = ["trial", *value_names, "state", *(["note"] * has_notes), *opt.constraints]
-    head += [*row_names, *names, "asked (UTC)", "seconds"]
+    attrs = list(dict.fromkeys(attr for trial in trials for attr in trial.user_attrs))
+    more = f"; {len(attrs) - MOST_ATTRS} more attributes in trials_dataframe()" if len(attrs) > MOST_ATTRS else ""
+    attrs = attrs[:MOST_ATTRS]
+    head += [*row_names, *names, *attrs, "asked (UTC)", "seconds"]
 
     def row(trial: Trial) -> Iterator[object]:
         yield trial.id
@@ -86,13 +91,14 @@ def trials_table(
         yield from (cell(trial.constraints.get(constraint)) for constraint in opt.constraints)
         yield from (cell(getattr(trial, own)) for own in row_names.values())
         yield from (cell(trial.params.get(parameter)) for parameter in names)
+        yield from (cell(trial.user_attrs.get(attr)) for attr in attrs)
         yield _time(trial.asked_at)
         yield _seconds(trial.asked_at, trial.told_at)
 
     address = f"table-{name.partition(',')[0].replace(' ', '-')}"
     rows = (list(row(trial)) for trial in trials)
     shown = name.replace("trials", "trial", 1) if len(trials) == 1 else name
-    return table(f"{len(trials)} {shown}; numbers have six digits", head, rows, id_=address)
+    return table(f"{len(trials)} {shown}; numbers have six digits{more}", head, rows, id_=address)
 
 
 def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:

@@ -82,8 +82,10 @@ def resealed(path: Path, rng: random.Random) -> Iterator[sqlite3.Connection]:
         db.execute("PRAGMA ignore_check_constraints = ON")
         yield db
         for table in ("options", "spaces", "log"):
-            for row in db.execute(f"SELECT rowid, * FROM {table}").fetchall():
-                db.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", (schema.checksum(row[1:-1]), row[0]))
+            for rowid, *row in db.execute(f"SELECT rowid, * FROM {table}").fetchall():
+                at = schema.CHECKSUM if table == "log" else -1
+                cells = (*row[:at], *(cell for cell in row[at:][1:] if cell is not None))
+                db.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", (schema.checksum(cells), rowid))
         if rng.random() < 0.8:
             with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, sqlite3.Error, OverflowError):
                 _new_view(db)
@@ -96,7 +98,8 @@ def _new_view(db: sqlite3.Connection) -> None:
     texts = [schema.from_json(text) for (text,) in db.execute("SELECT space FROM spaces ORDER BY id")]
     names = dict.fromkeys(name for text in texts for name in Described(text).names)
     values = columns_of("value", len(options["directions"]), options.get("objectives") or ())
-    view = schema.view_of(values, options["constraints"], tuple(names))
+    has_attrs = db.execute("PRAGMA user_version").fetchone()[0] == schema.WITH_ATTRS
+    view = schema.view_of(values, options["constraints"], tuple(names), has_attrs=has_attrs)
     db.execute("DROP VIEW trials")
     db.execute(view)
 
@@ -143,7 +146,8 @@ def edit_pool(path: Path, other: Path, rng: random.Random) -> str:
 def edit_trial(path: Path, other: Path, rng: random.Random) -> str:
     """Nodes of the JSON of a trial."""
     with resealed(path, rng) as db:
-        column = rng.choice(["params", "params", "objectives", "stds", "constraints", "diagnostics"])
+        attrs = [row[1] for row in db.execute("PRAGMA table_info(log)")][schema.CHECKSUM + 1 :]
+        column = rng.choice(["params", "params", "objectives", "stds", "constraints", "diagnostics", *attrs])
         found = db.execute(f"SELECT id, {column} FROM log WHERE {column} IS NOT NULL").fetchall()
         number, text = rng.choice(found or [(0, "{}")])
         new, what = edited(text, rng)
@@ -155,7 +159,7 @@ def edit_cell(path: Path, other: Path, rng: random.Random) -> str:
     """A whole cell of any table."""
     with resealed(path, rng) as db:
         table = rng.choice(["log", "log", "log", "options", "spaces"])
-        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")][:-1]
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] != "checksum"]
         column, rowid = rng.choice(columns), db.execute(f"SELECT rowid FROM {table} ORDER BY random()").fetchone()[0]
         value, what = hostile_cell(rng)
         with contextlib.suppress(sqlite3.Error, OverflowError):
@@ -165,16 +169,17 @@ def edit_cell(path: Path, other: Path, rng: random.Random) -> str:
 
 def move_rows(path: Path, other: Path, rng: random.Random) -> str:
     """Rows deleted, doubled, taken from another log, or with other numbers, spaces and states."""
+    more = f"INSERT INTO log ({schema.COLUMNS})"
     statements = [
         "DELETE FROM {t} WHERE rowid = (SELECT rowid FROM {t} ORDER BY random() LIMIT 1)",
         "DELETE FROM {t}",
         "DELETE FROM log WHERE id = 0",
         "DELETE FROM spaces WHERE id = 0",
-        "INSERT INTO log SELECT id + 1000, state, params, space, pool_row, objectives, stds, constraints, diagnostics, "
+        f"{more} SELECT id + 1000, state, params, space, pool_row, objectives, stds, constraints, diagnostics, "
         "asked_at, told_at, seen_at, place + 1000, change + 1000, 0 FROM log",
-        "INSERT INTO log SELECT id + n, state, params, space, pool_row, objectives, stds, constraints, diagnostics, "
+        f"{more} SELECT id + n, state, params, space, pool_row, objectives, stds, constraints, diagnostics, "
         "asked_at, told_at, seen_at, place + p, change + n, 0 FROM log, (SELECT count(*) n, count(place) p FROM log)",
-        "INSERT INTO log SELECT (SELECT max(id) + 1 FROM log), state, params, space, pool_row, objectives, stds, "
+        f"{more} SELECT (SELECT max(id) + 1 FROM log), state, params, space, pool_row, objectives, stds, "
         "constraints, diagnostics, asked_at, told_at, seen_at, NULL, change + 100, 0 FROM log LIMIT 1",
         "INSERT INTO spaces SELECT id + 1, space, pool, 0 FROM spaces ORDER BY id DESC LIMIT 1",
         "INSERT INTO spaces SELECT id + 7, space, pool, 0 FROM spaces",

@@ -37,7 +37,8 @@ def entries(draw: st.DrawFn) -> Entry:
     state = draw(st.sampled_from([WAITING, RUNNING, COMPLETE, FAIL]))
     names = text | st.sampled_from(["label", "label_"])
     trial = Trial(draw(st.integers(0, 10**9)), draw(st.dictionaries(names, choices)), asked_at=NOW, state=state)
-    trial = replace(trial, label=draw(choices))
+    attrs = draw(st.just({}) | st.dictionaries(text, choices | st.lists(choices) | st.dictionaries(text, finite)))
+    trial = replace(trial, label=draw(choices), user_attrs=attrs)
     entry = Entry(trial, draw(st.integers(0, 2)), diagnostics=draw(st.none() | diagnostics))
     if state in (WAITING, RUNNING):
         return replace(entry, seen_at=draw(st.sampled_from([None, NOW])))
@@ -58,9 +59,9 @@ def test_a_trial_comes_back_from_its_row_to_the_last_bit(entry: Entry, change: i
     row = log_schema.encode(entry, change)
     assert same(log_schema.decode(row, 2, ["g", "h"], 3), entry)
     db = sqlite3.connect(":memory:")
-    db.execute(log_schema.TABLES["log"])
-    db.execute(f"INSERT INTO log ({log_schema.COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
-    assert db.execute(f"SELECT {log_schema.COLUMNS} FROM log").fetchone() == row
+    db.execute(log_schema.TABLES_WITH_ATTRS["log"] if entry.trial.user_attrs else log_schema.TABLES["log"])
+    db.execute(f"INSERT INTO log VALUES ({', '.join('?' * len(row))})", row)
+    assert db.execute("SELECT * FROM log").fetchone() == row
     db.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt._support import files
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.optimizer.log_schema import VERSION, checksum
+from bkbopt.optimizer.log_schema import WITH_ATTRS, checksum
 from tests.optimizer.logs_to_save import MIXED, advance, optimizer
 
 
@@ -148,9 +148,9 @@ def test_a_space_that_no_log_can_hold_is_refused(saved: Path) -> None:
 
 
 def test_newer_file_is_refused_with_advice(saved: Path) -> None:
-    changed(saved, f"PRAGMA user_version = {VERSION + 1}")
+    changed(saved, f"PRAGMA user_version = {WITH_ATTRS + 1}")
     with pytest.raises(
-        StateFileError, match=rf"version {VERSION + 1}; open it with the version of bkbopt that wrote it"
+        StateFileError, match=rf"version {WITH_ATTRS + 1}; open it with the version of bkbopt that wrote it"
     ):
         bo.Optimizer.load(saved)
 

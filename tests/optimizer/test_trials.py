@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
-from bkbopt.optimizer import trials
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog
+from bkbopt.optimizer import trial_log
+from bkbopt.optimizer.trial_log import TrialLog
+from bkbopt.optimizer.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
@@ -195,7 +196,7 @@ def interrupted_at_line(at: int) -> Iterator[list[str]]:
     lines = itertools.count()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != trials.__file__:
+        if frame.f_code.co_filename != trial_log.__file__:
             return None
         if event == "line" and next(lines) == at:
             was.append(frame.f_code.co_name)

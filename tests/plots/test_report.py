@@ -113,6 +113,17 @@ def test_a_lost_trial_is_told_from_a_failed_one(tmp_path: Path) -> None:
     assert "Lost trials ended for a reason that is not their point" in page.full_text
 
 
+def test_attributes_are_columns_of_the_table_of_trials(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell(opt.ask(), 1.0, user_attrs={"host": "<a1>", **{f"metric{i}": 0.25 + i for i in range(21)}})
+    page = reported(opt, tmp_path)
+    (row,) = rows(page, "1 trial;")
+    assert row["host"] == "<a1>"
+    assert row["metric18"] == "18.25"
+    assert "metric19" not in row
+    assert "2 more attributes in trials_dataframe()" in page.full_text
+
+
 def test_a_single_trial_is_one_trial(tmp_path: Path) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
     opt.ask()

@@ -124,7 +124,8 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
 
         Args:
             results: for each point its objectives and constraints by name, with the `_id` of its suggestion or, if it
-                was not suggested, with its variables. Other items are ignored.
+                was not suggested, with its variables. Observables are kept as attributes of its trial; other items are
+                ignored.
 
         Raises:
             ArgumentError: an `_id` that was not suggested, or was suggested with other variables; a variable that is
@@ -145,6 +146,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
                 [point.values for point in points],
                 constraints={name: [point.excesses[name] for point in points] for name in self._problem.limits},
                 invalid="fail",
+                user_attrs={name: [point.observed.get(name) for point in points] for name in self._problem.observables},
             )
 
     # -- copies ----------------------------------------------------------------------------------------------------

@@ -71,12 +71,14 @@ class TranslatedProblem:
         directions: "minimize" or "maximize" by name of the objective.
         limits: limits by name of the optimizer's constraint: one for each constraint of VOCS, two for "BOUNDS".
         constants: values by name.
+        observables: names of outputs that are kept with the trials.
     """
 
     space: Space
     directions: Mapping[str, str]
     limits: Mapping[str, Limit]
     constants: Mapping[str, Any]
+    observables: tuple[str, ...]
 
 
 def problem_of(vocs: Any) -> TranslatedProblem:
@@ -104,6 +106,7 @@ def problem_of(vocs: Any) -> TranslatedProblem:
         {name: _direction(name, objective) for name, objective in vocs.objectives.items()},
         _limits(vocs.constraints),
         {name: constant.value for name, constant in vocs.constants.items()},
+        tuple(vocs.observables),
     )
 
 

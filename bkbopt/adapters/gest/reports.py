@@ -7,6 +7,7 @@ from typing import Any
 
 from bkbopt.adapters.gest.problem import ID, TranslatedProblem
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.attributes import storable_attrs
 from bkbopt.optimizer.trials import Trial
 from bkbopt.spaces.parameters import Parameter
 from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real, shown
@@ -25,11 +26,13 @@ class EvaluatedPoint:
         target: id of its trial, or its variables if it was not suggested.
         values: values of the objectives; NaN for missing ones.
         excesses: values of the optimizer's constraints by name, feasible if <= 0; NaN for missing ones.
+        observed: the observables that a log can store.
     """
 
     target: int | dict[str, Any]
     values: tuple[float, ...]
     excesses: Mapping[str, float]
+    observed: Mapping[str, Any]
 
 
 def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequence[Trial]) -> EvaluatedPoint:
@@ -51,9 +54,9 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
             f"results: expected the constraint {absent[0]!r} in point {i}, which has objectives; if the evaluation "
             "failed, leave the objectives out too, or set them to NaN."
         )
-    return EvaluatedPoint(
-        target, values, {name: limit.excess(outputs[limit.output]) for name, limit in problem.limits.items()}
-    )
+    excesses = {name: limit.excess(outputs[limit.output]) for name, limit in problem.limits.items()}
+    observed = storable_attrs({name: row[name] for name in problem.observables if name in row})
+    return EvaluatedPoint(target, values, excesses, observed)
 
 
 def _trial(i: int, row: Mapping[str, Any], trials: Sequence[Trial]) -> Trial | None:

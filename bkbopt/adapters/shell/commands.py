@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import math
 import os
 import sys
 import warnings
@@ -12,10 +11,9 @@ from typing import Any, NoReturn
 from bkbopt import __version__
 from bkbopt._support.compiled import noticed
 from bkbopt._support.paths import at_home
-from bkbopt.adapters.shell import log_commands, model_commands, readers, space_file
-from bkbopt.adapters.shell.past import tell_file
+from bkbopt.adapters.shell import log_commands, model_commands, readers, space_file, tell_command
 from bkbopt.adapters.shell.rows import Row, as_line
-from bkbopt.adapters.shell.usage import UsageError, as_number, as_text
+from bkbopt.adapters.shell.usage import UsageError, as_text
 from bkbopt.adapters.shell.watch import watch
 from bkbopt.errors import BkbError
 
@@ -71,73 +69,6 @@ def _failed(error: object, status: int) -> int:
     text = " ".join(shown.split()) or type(error).__name__
     sys.stderr.write(f"bkbopt: error: {text}\n")
     return status
-
-
-# -- commands with arguments that argparse cannot tell apart -----------------------------------------------------------
-
-
-def _tell(args: argparse.Namespace) -> Iterator[Row]:
-    if args.past is not None:
-        if args.numbers or args.params is not None or args.constraint or args.std or args.replace:
-            raise UsageError("--from: expected no other option than --value and --again; the file has all the rest.")
-        return tell_file(args)
-    if args.value:
-        raise UsageError("--value: expected only with --from, whose columns it names; give values behind the id.")
-    if args.again:
-        raise UsageError("--again: expected only with --from; other outcomes are always told.")
-    limits = dict(args.constraint)
-    if len(limits) < len(args.constraint):
-        raise UsageError("--constraint: expected each name once.")
-    numbers: list[str] = args.numbers
-    by_id = bool(numbers) and args.params is None
-    number = _read("ID", int, numbers[0], args) if by_id else None
-    texts = _in_order(numbers[1:] if by_id else numbers, args.state)
-    values = [_read("VALUE", float, text, args) for text in texts]
-    for value in (*values, *limits.values()):
-        if not math.isfinite(value):
-            raise UsageError(f"tell: expected finite values, got {value}; {_without_value(args, number, values)}.")
-    if (number is None and args.params is None) or not (values or limits):
-        raise UsageError("tell: expected an id and a value, --params and a value, or --from; give one of the three.")
-    if number is None:
-        if args.replace:
-            raise UsageError("--replace: expected the id of a finished trial, got --params; see show --trials.")
-        return model_commands.tell_point(args, values, limits)
-    return log_commands.tell(args, number, values, limits)
-
-
-def _in_order(texts: list[str], state: str) -> list[str]:
-    """The values of objectives that are all given as NAME=VALUE, in the order of the objectives; others as they are."""
-    named = dict(text.rpartition("=")[::2] for text in texts if "=" in text)
-    names = log_commands.objectives(state) if named else ()
-    if not set(named) & set(names):
-        return texts
-    if len(texts) != len(names) or set(named) != set(names):
-        form = " ".join(f"{name}=VALUE" for name in names)
-        raise UsageError(
-            f"tell: expected {form}, or values alone in this order, got {' '.join(texts)}; give constraints as "
-            "--constraint NAME=G."
-        )
-    return [named[name] for name in names]
-
-
-def _without_value(args: argparse.Namespace, number: int | None, values: list[float]) -> str:
-    """What to do in place of telling a number that is not finite, for messages."""
-    if all(map(math.isfinite, values)):
-        return "leave out a constraint without a value"
-    if args.params is not None:
-        return "tell a point without a value with --from and FAIL in a column state"
-    if args.replace:
-        return "in Python Optimizer.tell(..., replace=True, invalid='fail') takes a value back"
-    return f"for a trial without a value: bkbopt fail {args.state} {'ID' if number is None else number}"
-
-
-def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:
-    """A number, with argparse's error message; argparse itself cannot parse an optional id before several values."""
-    try:
-        return as_number(kind, text)
-    except ValueError:
-        advice = f"; give the value of a constraint as --constraint {text}" if "=" in text else ""
-        args.parser.error(f"argument {name}: invalid {kind.__name__} value: {text!r}{advice}")
 
 
 def _run(args: argparse.Namespace) -> Iterator[Row]:
@@ -227,8 +158,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bkbopt",
         description="Bayesian optimisation from the shell, on a log of trials that any number of processes may use.",
-        epilog="tell ID, fail, show, watch, export and recover take a tenth of a second; the others start torch, "
-        "and so do tell --from and tell --params.",
+        epilog="tell ID, fail, set-user-attr, show, watch, export and recover take a tenth of a second; the others "
+        "start torch, and so do tell --from and tell --params.",
     )
     parser.add_argument("--version", action="version", version=f"bkbopt {__version__}")
     commands = _Commands(parser)
@@ -250,6 +181,13 @@ _FIXED: dict[str, Any] = {
 _POOL: dict[str, Any] = {
     "metavar": "ROWS",
     "help": "the rows of a pool that are not in the log: a CSV, Parquet or .npy file, or a folder of them",
+}
+_ATTR: dict[str, Any] = {
+    "metavar": "NAME=VALUE",
+    "type": readers.attribute,
+    "action": "append",
+    "default": [],
+    "help": "an attribute of the trial, which the search does not read: a number, other JSON, or text",
 }
 
 
@@ -327,7 +265,9 @@ def _add_asking(commands: _Commands) -> None:
 
 
 def _add_telling(commands: _Commands) -> None:
-    tell = commands.add("tell", _tell, "report a value of a trial, or of a point that was never asked", _STATE)
+    tell = commands.add(
+        "tell", tell_command.tell, "report a value of a trial, or of a point that was never asked", _STATE
+    )
     text = "the id of the trial (not with --params), and a finite number, or NAME=number, for each objective"
     tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
@@ -347,11 +287,16 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--std", metavar="S", type=readers.deviation, action="append", default=[], help=text)
     text = "replace the outcome of a finished trial, or of a failed one"
     tell.add_argument("--replace", action="store_true", help=text)
+    tell.add_argument("--user-attr", **_ATTR)
     tell.add_argument("--pool", **{**_POOL, "help": f"with --from or --params, {_POOL['help']}"})
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
     fail.add_argument("id", metavar="ID", type=readers.whole_number, help="the trial")
     text = "its point is not the reason, as where a machine breaks down: the search learns nothing from it"
     fail.add_argument("--lost", action="store_true", help=text)
+    fail.add_argument("--user-attr", **_ATTR)
+    attr = commands.add("set-user-attr", log_commands.set_attrs, "keep something with a trial, in any state", _STATE)
+    attr.add_argument("id", metavar="ID", type=readers.whole_number, help="the trial")
+    attr.add_argument("attrs", metavar="NAME=VALUE", type=readers.attribute, nargs="+", help=_ATTR["help"])
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
     text = "seconds since the ask of a trial, or since its last heartbeat"
     recover.add_argument("--older-than", type=readers.seconds, metavar="SECONDS", help=text)

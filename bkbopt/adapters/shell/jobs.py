@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import IO, Any
 
 from bkbopt.adapters.shell.rows import Aims
@@ -214,7 +215,7 @@ def _ending(status: int) -> str:
 def outcome_of(output: str, aims: Aims) -> Outcome:
     """The values on the last line of an output: numbers, and `name=number` for constraints, separated by blanks.
 
-    Objectives with names may be given as `name=number`, too.
+    Objectives with names may be given as `name=number`, too. Other names are those of attributes.
 
     Raises:
         FormError: the line has another form.
@@ -224,14 +225,16 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     values: list[float] = []
     named: dict[str, float] = {}
     limits: dict[str, float] = {}
+    attrs: dict[str, Any] = {}
     for word in line.split():
         name, equals, text = word.rpartition("=")
         number = _number(text)
-        of_name = named if name in aims.objectives else limits
+        of_name = named if name in aims.objectives else limits if name in aims.constraints else attrs
         if number is None or (equals and name in of_name):
             raise FormError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
         if equals:
-            of_name[name] = number
+            whole = of_name is attrs and number.is_integer() and text.lstrip("+-").isdigit()
+            of_name[name] = int(text) if whole else number
         else:
             values.append(number)
     if not (values or named or limits):
@@ -247,7 +250,7 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     missing = [name for name in aims.constraints if name not in limits]
     if missing:  # without this check the trial would be feasible
         raise FormError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
-    return outcome
+    return replace(outcome, user_attrs=attrs)
 
 
 def _all_named(values: list[float], named: dict[str, float], aims: Aims, line: str) -> list[float]:

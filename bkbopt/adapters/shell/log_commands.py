@@ -9,17 +9,18 @@ from typing import IO
 
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell, finished, point
-from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
+from bkbopt.adapters.shell.writing import add_attrs, check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_labels import labelled
 from bkbopt.optimizer.log_rows import Described
-from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
+from bkbopt.optimizer.log_schema import CHECKSUM, COLUMNS, checked, from_json
 from bkbopt.optimizer.trial_tables import table_of
 from bkbopt.optimizer.trials import Outcome, Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-__all__ = ["export", "fail", "objectives", "recover", "show", "tell"]
+__all__ = ["export", "fail", "objectives", "recover", "set_attrs", "show", "tell"]
 
 #: Endings of tables in other formats than CSV.
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".json")
@@ -36,7 +37,7 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
     aims = Aims.of(file)
     if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
-    outcome = check_outcome(aims, values, limits, args.std)
+    outcome = check_outcome(aims, values, limits, args.std, attrs=dict(args.user_attr))
     yield finished(aims, finish(file, number, outcome, "tell", replacing=args.replace))
 
 
@@ -48,7 +49,14 @@ def objectives(state: str) -> tuple[str, ...]:
 def fail(args: argparse.Namespace) -> Iterator[Row]:
     """Report that a trial gave no value."""
     file = LogFile(args.state)
-    yield finished(Aims.of(file), finish(file, args.id, Outcome(is_lost=args.lost), "fail"))
+    outcome = Outcome(is_lost=args.lost, user_attrs=checked_attrs(dict(args.user_attr)))
+    yield finished(Aims.of(file), finish(file, args.id, outcome, "fail"))
+
+
+def set_attrs(args: argparse.Namespace) -> Iterator[Row]:
+    """Keep attributes with a trial."""
+    file = LogFile(args.state)
+    yield finished(Aims.of(file), add_attrs(file, args.id, checked_attrs(dict(args.attrs))))
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -73,8 +81,8 @@ def _summary(file: LogFile) -> Row:
     n_feasible, last, n_lost = [0, 0], ("", -1), 0
     with file.fits():
         names = file.options["constraints"]
-        for row in map(checked, file.rows(0)):
-            number, state = row[:2]
+        for row in file.rows(0):
+            number, state = checked(row, CHECKSUM)[:2]
             ids[state].append(number)
             n_lost += state == FAIL and row[SEEN_AT] == row[TOLD_AT]  # as `Entry.is_lost`
             if row[DIAGNOSTICS] is not None:

@@ -1,7 +1,6 @@
 """Commands that need the space or the model; they import torch, and take a second or more."""
 
 import argparse
-import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from bkbopt.adapters.shell import readers, space_file
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
-from bkbopt.adapters.shell.usage import UsageError
+from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, json_or_text
 from bkbopt.errors import ArgumentError, NotReadyError
 
 if TYPE_CHECKING:
@@ -45,9 +44,6 @@ KINDS = {
 OF_TWO = ("contour", "pool")
 #: Options of `init` that need a pool.
 POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
-
-#: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
-JSON_ERRORS = (ValueError, RecursionError)
 
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
@@ -141,7 +137,8 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
     def shaped(numbers: list[float]) -> Any:
         return None if not numbers else numbers[0] if k == 1 and len(numbers) == 1 else numbers
 
-    told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std))
+    attrs = dict(args.user_attr)
+    told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std), user_attrs=attrs)
     assert isinstance(told, Trial)
     yield finished(Aims.of_optimizer(opt), told)
 
@@ -269,9 +266,7 @@ def _fixed(texts: Sequence[str]) -> dict[str, Any]:
         if text.lstrip().startswith("{") or not (name and equals):
             given = _as_params("--fixed", text, ", or NAME=VALUE")
         else:
-            with contextlib.suppress(*JSON_ERRORS):
-                value = json.loads(value)
-            given = {name: value}
+            given = {name: json_or_text(value)}
         if repeated := fixed.keys() & given.keys():
             raise UsageError(f"--fixed: expected each name once, got {sorted(repeated)} twice.")
         fixed |= given

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import csv
 import functools
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt.adapters.shell.opening import names_of, opened
 from bkbopt.adapters.shell.rows import Aims, Row, as_cell
-from bkbopt.adapters.shell.usage import as_number
+from bkbopt.adapters.shell.usage import as_number, json_or_text
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.objectives import columns_of
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL
@@ -27,7 +27,7 @@ __all__ = ["tell_file"]
 
 #: Columns of an exported table that are not read, beside the prefixes of the others.
 BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
-PARAMS, CONSTRAINTS = "params_", "constraints_"
+PARAMS, CONSTRAINTS, ATTRS = "params_", "constraints_", "user_attrs_"
 #: What a cell with a value has to be, and one with a number that need not be known, for messages.
 NEEDED = "a finite number (or FAIL in a column state, for a trial without a value)"
 KNOWN = "a finite number (or an empty cell, where it is unknown)"
@@ -59,24 +59,26 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Outcomes:
-    """The columns of values, of their standard deviations, and of constraints by name."""
+    """The columns of values, of their standard deviations, and of constraints and attributes by name."""
 
     aims: Aims
     values: list[str]
     stds: list[str]
     limits: dict[str, str]
+    attrs: dict[str, str]
 
     def read(self, table: _Table, line: int, cells: dict[str, str]) -> Outcome:
         """What a line gave: the values, those of constraints, or both; of a failed trial nothing."""
         cells = {column: text.strip() for column, text in cells.items()}
+        attrs = {name: _value(cells[at]) for name, at in self.attrs.items() if cells[at]}
         if cells.get("state", COMPLETE) == FAIL:
-            return Outcome()
+            return Outcome(user_attrs=checked_attrs(attrs))
         limits = {name: table.number(line, at, cells[at], KNOWN) for name, at in self.limits.items() if cells[at]}
         has_values = not limits or any(cells[at] for at in self.values)
         values = [table.number(line, at, cells[at], NEEDED) for at in self.values] if has_values else []
         stds = [table.number(line, at, cells[at], KNOWN) for at in self.stds if cells[at]]
         try:
-            return check_outcome(self.aims, values, limits, stds)
+            return check_outcome(self.aims, values, limits, stds, attrs=attrs)
         except ArgumentError as error:
             raise ArgumentError(f"{table.path}: line {line}: {error}") from None
 
@@ -100,14 +102,15 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
             "yours by --value, once for each objective."
         )
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
+    attrs = {column.removeprefix(ATTRS): column for column in table.columns if column.startswith(ATTRS)}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
     told = [line for line in table.lines if _is_over(table, *line)]
-    outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits)
+    outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits, attrs)
     lines = [(params.read(table, *line), outcomes.read(table, *line)) for line in told]
     new = lines if args.again else _not_told(opt, lines)
     trials = _finished(opt, new)
     failed = sum(trial.state == FAIL for trial in trials)
-    used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}
+    used = {*values, *stds, *limits.values(), *attrs.values(), *params.columns.values(), *BESIDES}
     ignored = [column for column in table.columns if column not in used]
     counts = {"complete": len(trials) - failed, "failed": failed, "told_before": len(lines) - len(new)}
     yield {"from": table.path, **counts, "ignored_columns": ignored}
@@ -217,6 +220,16 @@ def _number(text: str) -> float | int | None:
     return None
 
 
+def _value(text: str) -> Any:
+    """The value of a cell, which the space or the pool checks: a number, other JSON, or else text."""
+    number = _number(text)
+    if number is not None:
+        return number
+    if text.lower() in ("true", "false"):  # spreadsheets write TRUE
+        return text.lower() == "true"
+    return json_or_text(text)
+
+
 @dataclass(frozen=True)
 class _Params:
     """The parameters of the lines.
@@ -259,7 +272,7 @@ class _Params:
             if choices:
                 params[name] = choices[0]
             elif text:  # an empty cell is that of an inactive parameter, or of the choice None
-                params[name] = self._value(name, text)
+                params[name] = _value(text)
         params = self._without_gaps(params)
         try:
             self.opt.encode([params])
@@ -295,14 +308,3 @@ class _Params:
         if pool.columns is None or name not in pool.names:  # the name or number of a row
             return []
         return list(pool.columns.choices.get(pool.names.index(name), ()))
-
-    def _value(self, name: str, text: str) -> Any:
-        """The value of a cell, which the space or the pool checks: a number, other JSON, or else text."""
-        number = _number(text)
-        if number is not None:
-            return number
-        if text.lower() in ("true", "false"):  # spreadsheets write TRUE
-            return text.lower() == "true"
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(text)
-        return text

@@ -4,10 +4,11 @@ import argparse
 import contextlib
 import math
 from collections.abc import Callable
+from typing import Any
 
-from bkbopt.adapters.shell.usage import as_number
+from bkbopt.adapters.shell.usage import as_number, as_text, json_or_text
 
-__all__ = ["count", "deviation", "limit", "number_or_text", "regret", "seconds", "whole_number"]
+__all__ = ["attribute", "count", "deviation", "limit", "number_or_text", "regret", "seconds", "whole_number"]
 
 
 def _from_zero(what: str) -> Callable[[str], float]:
@@ -49,6 +50,14 @@ def number_or_text(text: str) -> int | str:
     with contextlib.suppress(ValueError):
         return as_number(int, text)
     return text
+
+
+def attribute(text: str) -> tuple[str, Any]:
+    """The name and the value of an attribute."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return as_text(name), json_or_text(value)
 
 
 def limit(text: str) -> tuple[str, float]:

@@ -85,4 +85,5 @@ def finished(aims: Aims, trial: Trial) -> Row:
         values = {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
     where = point(trial.params, trial.index, trial.label)
-    return {"id": trial.id, "state": trial.state, **values, **limits, **where}
+    attrs = {"user_attrs": dict(trial.user_attrs)} if trial.user_attrs else {}
+    return {"id": trial.id, "state": trial.state, **values, **limits, **where, **attrs}

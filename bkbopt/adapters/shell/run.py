@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,8 @@ class _Loop:
     def _attend(self, number: int, job: Job) -> tuple[int, str | None]:
         """Wait for a process and write its outcome; returns the number of the trial, and a message or None."""
         outcome, message = job.result(self.progress.aims, self.args.timeout_per_trial)
+        if message is not None:
+            outcome = replace(outcome, user_attrs={"error": message})
         with self._lock:
             if number in self.given_up:
                 return number, None

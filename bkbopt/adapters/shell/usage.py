@@ -1,14 +1,19 @@
 """The error of a command line that is wrong by itself, whatever the log holds, and numbers and text of users."""
 
 import argparse
+import contextlib
+import json
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["UsageError", "as_number", "as_text"]
+__all__ = ["JSON_ERRORS", "UsageError", "as_number", "as_text", "json_or_text"]
 
 T = TypeVar("T", int, float)
+
+#: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
+JSON_ERRORS = (ValueError, RecursionError)
 
 
 class UsageError(ArgumentError):
@@ -24,6 +29,13 @@ def as_number(kind: Callable[[str], T], text: str) -> T:
     if "_" in text or not text.isascii():
         raise ValueError(f"expected digits, got {text!r}")
     return kind(text)
+
+
+def json_or_text(text: str) -> Any:
+    """The value that a text is as JSON, or the text itself."""
+    with contextlib.suppress(*JSON_ERRORS):
+        return json.loads(text)
+    return as_text(text)
 
 
 def as_text(given: str) -> str:

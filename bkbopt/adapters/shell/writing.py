@@ -6,14 +6,17 @@ Checks and written data are the same as in `Optimizer.tell`, `fail`, `heartbeat`
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_finished, check_running, utc_now
+from bkbopt.optimizer.trial_log import check_finished, check_known, check_running
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.trials.states import RUNNING
 
-__all__ = ["beat", "check_outcome", "finish", "lose", "running"]
+__all__ = ["add_attrs", "beat", "check_outcome", "finish", "lose", "running"]
 
 
 def check_outcome(
@@ -22,6 +25,7 @@ def check_outcome(
     limits: Mapping[str, float],
     stds: Sequence[float] = (),
     *,
+    attrs: Mapping[str, Any] | None = None,
     advice: str = "call fail for a trial without a value",
 ) -> Outcome:
     """An outcome, checked to fit the log.
@@ -31,6 +35,7 @@ def check_outcome(
         values: one for each objective; empty if the trial gave values of constraints only.
         limits: values of constraints by name.
         stds: standard deviations of the values' noise, one for each objective or none.
+        attrs: attributes by name.
         advice: what to do in place of giving a number that is not finite, for messages.
 
     Raises:
@@ -55,7 +60,7 @@ def check_outcome(
             raise ArgumentError(f"{name}: expected finite values, got {number}; {advice}.")
     if any(not (math.isfinite(std) and std >= 0.0) for std in stds):
         raise ArgumentError(f"std: expected finite standard deviations >= 0, got {list(stds)}.")
-    return Outcome(tuple(values), dict(limits), tuple(stds) or None)
+    return Outcome(tuple(values), dict(limits), tuple(stds) or None, user_attrs=checked_attrs(attrs))
 
 
 def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing: bool = False) -> Trial:
@@ -77,6 +82,14 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing
             done = held.finished(outcome, writer.next_place(), utc_now())
         writer.put([done])
     return done.trial
+
+
+def add_attrs(file: LogFile, number: int, attrs: Mapping[str, Any]) -> Trial:
+    """Add attributes to a trial; the errors are those of `finish`, but the trial may have any state."""
+    with file.transaction() as writer:
+        entry, n_trials = file.entry(number)
+        writer.put([noted := check_known(entry, number, n_trials).with_attrs(attrs)])
+    return noted.trial
 
 
 def beat(file: LogFile, numbers: Sequence[int]) -> list[int]:

@@ -246,6 +246,21 @@ def test_points_without_an_id_are_past_data_or_complete_a_pending_suggestion() -
     assert trials[1].params == trials[2].params == {"x": 0.25, "n": 3, "q": 4, "k": "slow"}
 
 
+def test_observables_are_attributes_of_the_trials() -> None:
+    generator = BKBGenerator(vocs(observables=["seconds", "image"]), seed=0)
+    first, second, third = generator.suggest(3)
+    generator.ingest(
+        [
+            {**first, "f": 1.0, "seconds": np.float64(2.5), "image": object(), "other": 7},
+            {**second, "f": 2.0, "image": np.zeros(2)},
+            {**third, "seconds": 0.1},
+        ]
+    )
+    trials = generator.optimizer.trials
+    assert [dict(trial.user_attrs) for trial in trials] == [{"seconds": 2.5}, {"image": [0.0, 0.0]}, {"seconds": 0.1}]
+    assert states(generator) == ["COMPLETE", "COMPLETE", "FAIL"]
+
+
 def as_text(number: float) -> float:
     return float(f"{number:.6g}")
 

@@ -75,10 +75,11 @@ def test_infinite_bounds_are_no_constraints() -> None:
     assert list(problem_of(VOCS(variables=X, objectives=F, constraints=given)).limits) == ["d (high)"]
 
 
-def test_constants_are_kept_and_observables_left_out() -> None:
+def test_constants_are_kept_and_observables_are_no_limits() -> None:
     problem = problem_of(VOCS(variables=X, objectives=F, constants={"a": "text", "b": [1, 2]}, observables={"o"}))
     assert problem.constants == {"a": "text", "b": [1, 2]}
     assert "o" not in {*problem.directions, *problem.limits}
+    assert problem.observables == ("o",)
 
 
 def test_one_output_may_be_objective_constraint_and_observable() -> None:

@@ -40,6 +40,20 @@ def test_an_optimizer_of_a_study_has_the_model_of_its_sampler(options: dict[str,
     assert opt.n_startup_trials == 5
 
 
+def test_attributes_that_a_log_can_store_come_along(tmp_path: Path) -> None:
+    study = new_study()
+    study.optimize(bowl, n_trials=3)
+    trial = study.ask({"x": D.FloatDistribution(-2.0, 2.0)})
+    trial.set_user_attr("host", "a1")
+    trial.set_user_attr("scores", (1, 2.5))
+    trial.set_user_attr("model", object())
+    study.tell(trial, 1.0)
+    opt = optimizer_of(study)
+    assert opt.trials[-1].user_attrs == {"host": "a1", "scores": [1, 2.5]}
+    opt.save(tmp_path / "log.db")
+    assert bo.Optimizer.load(tmp_path / "log.db").trials[-1].user_attrs == opt.trials[-1].user_attrs
+
+
 def test_conditions_are_those_that_hold_in_all_trials() -> None:
     study = new_study()
     study.optimize(branches, n_trials=20)

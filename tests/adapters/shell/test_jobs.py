@@ -54,6 +54,8 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
     assert outcome_of("power=2 heat=0 loss=1", NAMED) == outcome_of("1 2 heat=0", NAMED) == Outcome((1, 2), {"heat": 0})
     assert outcome_of("heat=3", NAMED) == Outcome((), {"heat": 3.0})
+    attrs = outcome_of("1 step=3 time=2.5 rate=1e5", ONE).user_attrs
+    assert repr(attrs) == "{'step': 3, 'time': 2.5, 'rate': 100000.0}"
     assert outcome_of("1 weight=g=2", Aims(("minimize",), ("weight=g",))) == Outcome((1.0,), {"weight=g": 2.0})
 
 
@@ -68,13 +70,15 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
         ("1 inf", TWO, "value: expected finite values, got inf"),
         ("1", TWO, "expected 2 values, one for each objective, got 1"),
         ("1 2", ONE, "expected 1 value, one for each objective, got 2"),
-        ("1 cold=3", ONE, r"constraints: expected names among \(\), got 'cold'"),
+        ("cold=3", ONE, "output: expected a number on the last line, got 'cold=3'"),
+        ("1 cold=3 cold=4", ONE, "name=number once"),
+        ("1 kind=fast", ONE, "expected numbers"),
         ("1 2 heat=1 heat=2", TWO, "name=number once"),
         ("1 2", TWO, "output: expected heat=number on the last line as well, got '1 2'"),
         ("loss=1 heat=1", NAMED, "output: expected power=number on the last line as well, got 'loss=1 heat=1'"),
         ("loss=1 power=2 3 heat=1", NAMED, "expected name=number for each objective, and no other number"),
         ("loss=1 loss=1 power=2 heat=1", NAMED, "name=number once"),
-        ("loss=1 power=2 heat=1", TWO, r"constraints: expected names among \('heat',\), got 'loss'"),
+        ("loss=1 power=2 hot=1", NAMED, "output: expected heat=number on the last line as well"),
         ("1 2 heat=nan", TWO, r"constraints\['heat'\]: expected finite values"),
         ("x" * 1000, ONE, "got '(x{300})[.]{3}'[.]$"),
     ],

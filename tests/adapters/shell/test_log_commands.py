@@ -39,6 +39,7 @@ def test_commands_on_the_log_import_neither_torch_nor_numpy(state: str, capsys: 
     commands = [
         ["tell", state, "0", "0.5", "--std", "0.1"],
         ["fail", state, "1"],
+        ["set-user-attr", state, "0", "note=slow"],
         ["show", state],
         ["show", state, "--trials"],
         ["watch", state, "--once"],
@@ -52,6 +53,25 @@ def test_commands_on_the_log_import_neither_torch_nor_numpy(state: str, capsys: 
     assert (light.returncode, err) == (0, "")
     assert out.splitlines()[-1] == "[]"
     assert [trial.state for trial in bo.Optimizer.load(state).trials] == ["COMPLETE", *["FAIL"] * 3, *["WAITING"] * 2]
+
+
+def test_attributes_come_with_outcomes_and_alone(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state, "-n", 2)
+    call(capsys, "set-user-attr", state, 0, "host=a=1", "job=17")
+    (told,) = call(capsys, "tell", state, 0, 0.5, "--user-attr", "scores=[1, 2.5]", "--user-attr", "note=it is late")
+    (failed,) = call(capsys, "fail", state, 1, "--user-attr", "error=oom")
+    assert told["user_attrs"] == {"host": "a=1", "job": 17, "scores": [1, 2.5], "note": "it is late"}
+    assert failed["user_attrs"] == {"error": "oom"}
+    assert [row.get("user_attrs") for row in call(capsys, "show", state, "--trials")] == [*map(dict, attrs_of(state))]
+    point = json.dumps({**bo.Optimizer.load(state).trials[0].params, "rate": 0.5})
+    (new,) = call(capsys, "tell", state, 0.25, "--params", point, "--user-attr", "by=ann")
+    assert new["user_attrs"] == attrs_of(state)[2] == {"by": "ann"}
+    assert "got 'host'" in refused(capsys, "set-user-attr", state, 0, "host")
+    assert "expected the id of a trial (0 to 2), got 9" in refused(capsys, "set-user-attr", state, 9, "host=a")
+
+
+def attrs_of(state: str) -> list[dict[str, object]]:
+    return [dict(trial.user_attrs) for trial in bo.Optimizer.load(state).trials]
 
 
 def test_outcomes_are_those_that_the_optimizer_writes(state: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,6 +137,27 @@ def test_an_exported_table_is_told_as_it_was(state: str, tmp_path: Path, capsys:
     ]
 
 
+def test_attributes_of_an_exported_table_are_told_too(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cells have no types: text that is a number is one then."""
+    opt = bo.Optimizer.open(state)
+    first, second, third = opt.ask(3)
+    opt.tell(first, 0.5, user_attrs={"n": 3, "note": "a, b", "scores": [1.0, 2.5], "flag": True, "text": "7"})
+    opt.fail(second, user_attrs={"error": "oom"})
+    opt.tell(third, 0.25)
+    call(capsys, "export", state, tmp_path / "out.csv")
+    call(capsys, "init", tmp_path / "space.toml", tmp_path / "other")
+    (told,) = call(capsys, "tell", tmp_path / "other", "--from", tmp_path / "out.csv")
+    assert told["ignored_columns"] == []
+    flat = {"n": 3, "note": "a, b", "scores": [1.0, 2.5], "flag": True, "text": 7}
+    assert [dict(trial.user_attrs) for trial in bo.Optimizer.load(tmp_path / "other").trials] == [
+        flat,
+        {"error": "oom"},
+        {},
+    ]
+
+
 def test_conditional_parameters_constraints_and_several_objectives_have_their_columns(
     tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:

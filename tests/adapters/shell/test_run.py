@@ -111,6 +111,8 @@ def test_failures_are_reported_once_each_and_count(folder: Path, capsys: pytest.
     lines = [f"bkbopt: trial {number}: failed: exit status 1: too far" for number in (0, 2)]
     assert sorted(err.splitlines()) == lines
     assert states(folder) == ["FAIL", "COMPLETE", "FAIL"]
+    errors = [trial.user_attrs.get("error") for trial in bo.Optimizer.load(folder / "space.db").trials]
+    assert errors == ["exit status 1: too far", None, "exit status 1: too far"]
 
 
 def test_a_command_that_takes_too_long_fails_and_without_any_value_nothing_is_best(
@@ -205,7 +207,7 @@ def test_objectives_with_names_come_by_name_and_are_written_so(
     head = 'directions = { loss = "minimize", power = "maximize" }\nseed = 0\n'
     space = tmp_path / "space.toml"
     space.write_text(f"{head}[space]\nx = {{ type = 'float', low = 0.0, high = 1.0 }}\n")
-    words = [sys.executable, "-S", "-c", "print('power=' + str(2 * {x}), 'loss=' + str({x}))"]
+    words = [sys.executable, "-S", "-c", "print('power=' + str(2 * {x}), 'loss=' + str({x}), 'step=3')"]
     front = call(capsys, "run", space, "--trials", 3, "--", *words)
     assert [list(point["means"]) for point in front] == [["loss", "power"]] * 3
     state = tmp_path / "space.db"
@@ -213,8 +215,9 @@ def test_objectives_with_names_come_by_name_and_are_written_so(
     trials = call(capsys, "show", state, "--trials")
     for trial in trials:
         assert trial["values"] == {"loss": trial["params"]["x"], "power": 2 * trial["params"]["x"]}
+        assert trial["user_attrs"] == {"step": 3}
     call(capsys, "export", state, tmp_path / "trials.csv")
-    own = (tmp_path / "trials.csv").read_text().replace("values_", "").replace("params_", "")
+    own = (tmp_path / "trials.csv").read_text().replace("values_", "").replace(",params_", ",")
     (tmp_path / "own.csv").write_text(own)  # the names alone, as users write them
     for copy, past in (("a.db", "trials.csv"), ("b.db", "own.csv")):
         call(capsys, "init", space, tmp_path / copy)

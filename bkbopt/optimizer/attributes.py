@@ -1,0 +1,85 @@
+"""Attributes of trials: what users keep with a trial beside its values, as JSON; the search does not read them.
+
+The module imports neither torch nor NumPy.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["checked_attrs", "is_simple", "plain_of", "storable_attrs"]
+
+#: What an attribute is, for messages.
+KINDS = "numbers, flags, text, None, and lists and dicts of these"
+#: Objects of this form stand for NaN and infinities in a log, see `log_schema.to_json`.
+WORDS = tuple({"float": word} for word in ("nan", "inf", "-inf"))
+#: Largest depth of lists and dicts.
+DEPTH = 50
+
+
+def is_simple(value: object) -> bool:
+    """Whether a value is a number, a flag or text."""
+    return isinstance(plain_of(value), bool | int | float | str)
+
+
+def plain_of(value: Any) -> Any:
+    """Numbers and arrays of NumPy and torch as Python's; all else as it is."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
+
+
+def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
+    """Attributes by name as a log stores them; None is no attributes.
+
+    Raises:
+        ArgumentTypeError: no dict, a name that is no text, or something that JSON does not have.
+        ArgumentError: text that is not valid Unicode, lists that are nested too deeply.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(f"{argument}: expected a dict of attributes by name, got {type(given).__name__}.")
+    return {_name(name, argument): _stored(value, argument, name, DEPTH) for name, value in given.items()}
+
+
+def storable_attrs(given: Mapping[Any, Any]) -> dict[str, Any]:
+    """The attributes that a log can store, of those that another tool keeps; the others are left out."""
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        with contextlib.suppress(ArgumentError, ArgumentTypeError):
+            kept |= checked_attrs({name: value})
+    return kept
+
+
+def _name(name: object, argument: str) -> str:
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"{argument}: expected names that are text, got {name!r}.")
+    return _text(name, argument)
+
+
+def _text(text: str, argument: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{argument}: expected text that is valid Unicode, got {text[:200]!r}.") from None
+    return text
+
+
+def _stored(value: Any, argument: str, name: str, depth: int) -> Any:
+    value = plain_of(value)
+    if isinstance(value, str):
+        return _text(str(value), argument)
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)  # of subclasses, as members of enumerations are, the number
+    if isinstance(value, list | tuple | Mapping) and not depth:
+        raise ArgumentError(f"{argument}: expected at most {DEPTH} lists and dicts in each other for {name!r}.")
+    if isinstance(value, list | tuple):
+        return [_stored(item, argument, name, depth - 1) for item in value]
+    if isinstance(value, Mapping) and value not in WORDS:
+        return {_name(key, argument): _stored(item, argument, name, depth - 1) for key, item in value.items()}
+    advice = "pass its text, as str(...)"
+    raise ArgumentTypeError(f"{argument}: expected {KINDS}, got {type(value).__name__} for {name!r}; {advice}.")
