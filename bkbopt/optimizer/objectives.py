@@ -3,12 +3,14 @@
 The module imports neither torch nor NumPy.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["aims_of", "apart", "by_label", "columns_of", "in_order", "named_directions", "stored_names"]
+__all__ = ["Named", "aims_of", "apart", "by_label", "columns_of", "in_order", "named_directions", "stored_names"]
 
 
 def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
@@ -79,41 +81,68 @@ def by_label(given: Any, names: Sequence[str]) -> Any:
     return dict(zip(labels, parts, strict=True))
 
 
-def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> tuple[Any, dict[str, Any]]:
-    """What is given by name, as `tell` takes it without names, and the other items.
+@dataclass(frozen=True)
+class Named:
+    """What was told by name.
 
-    All else, and all if there are no names, stays as it is.
+    Attributes:
+        values: as `tell` takes them without names.
+        stds: the standard deviations that came with them, in the same form; None without any.
+        others: the other items by name: of a list of mappings a list for each, with None where it is missing.
+    """
+
+    values: Any
+    stds: Any = None
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
+def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Named:
+    """What is given by name, taken apart; all else, and all if there are no names, are the values as they are.
 
     Args:
         argument: the name of what is given, for messages.
         given: anything; by name are a mapping or a table, and for `many` trials a list of mappings, too. Items of a
-            mapping for many trials are numbers for each trial, names of columns, or a number for all.
+            mapping for one trial are numbers, or pairs (value, standard deviation of its noise); of a mapping for many
+            trials numbers for each trial, names of columns, or a number for all.
         names: names of the objectives.
         many: whether it is for many trials.
-
-    Returns:
-        The values, and the other items by name: of a list of mappings a list for each, with None where it is missing.
 
     Raises:
         ArgumentError: as in `in_order`, or different numbers of items.
     """
     if not names:
-        return given, {}
+        return Named(given)
     if hasattr(given, "columns") or not many:  # of many trials a series has a number for each
         given = by_label(given, names)
     if isinstance(given, Mapping):
         parts = in_order(argument, given, names)
         others = {name: item for name, item in given.items() if name not in names and isinstance(name, str)}
-        if len(parts) == 1:
-            return parts[0], others
-        return (_as_rows(argument, parts, names) if many else parts), others
+        if many:
+            return Named(parts[0] if len(parts) == 1 else _as_rows(argument, parts, names), None, others)
+        pairs = [part if _is_pair(part) else (part, math.nan) for part in parts]
+        values, stds = (row[0] if len(row) == 1 else list(row) for row in zip(*pairs, strict=True))
+        return Named(values, stds if any(map(_is_pair, parts)) else None, others)
     if many and isinstance(given, list | tuple):
         labelled = [by_label(one, names) for one in given]
         if any(isinstance(one, Mapping) for one in labelled):
-            rows = [apart(argument, one, names, many=False) for one in labelled]
-            known = dict.fromkeys(name for _, others in rows for name in others)
-            return [one for one, _ in rows], {name: [others.get(name) for _, others in rows] for name in known}
-    return given, {}
+            return _joined([apart(argument, one, names, many=False) for one in labelled], len(names))
+    return Named(given)
+
+
+def _is_pair(part: Any) -> bool:
+    return isinstance(part, tuple | list) and len(part) == 2
+
+
+def _joined(rows: Sequence[Named], k: int) -> Named:
+    """What was told of many trials, one by one."""
+    unknown = math.nan if k == 1 else [math.nan] * k
+    stds = [unknown if row.stds is None else row.stds for row in rows]
+    known = dict.fromkeys(name for row in rows for name in row.others)
+    return Named(
+        [row.values for row in rows],
+        stds if any(row.stds is not None for row in rows) else None,
+        {name: [row.others.get(name) for row in rows] for name in known},
+    )
 
 
 def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]:

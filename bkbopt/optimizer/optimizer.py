@@ -252,10 +252,10 @@ class Optimizer(Readings):
             trial: a trial of `ask` or its id; or the parameters of a point as a dict, which complete a running trial at
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
-            value: a finite number in the user's units, or one for each of several objectives; or a dict of these by the
-                names of the objectives. Its other items are values of constraints, and attributes if they are numbers,
-                flags or text. For many trials an array (n,) or (n, k), a list of dicts, a dict of arrays, a data frame,
-                or names of columns. None if only constraints have values.
+            value: a finite number in the user's units, or one for each of several objectives; or a dict of these, or of
+                pairs (value, std), by the names of the objectives, whose other items are values of constraints, or
+                attributes: numbers, flags, text. For many trials an array (n,) or (n, k), a list of dicts, a dict of
+                arrays, a data frame, or names of columns. None if only constraints have values.
             constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.

@@ -1,8 +1,8 @@
 """Conversion of the arguments of `tell` (trials, ids, parameters, tables) to checked reports of single trials."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,10 +125,6 @@ def tell(
         replace: whether outcomes are replaced.
         more: the other arguments of `Optimizer.tell`.
     """
-    if std is not None and not core.designer.options.surrogate.takes_weights:
-        raise ArgumentError(
-            'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
-        )
     problem = core.designer.problem
     reports, many = _reports_of(
         trial,
@@ -141,6 +137,11 @@ def tell(
         without_gaps=core.conversion.without_gaps,
         **more,
     )
+    has_stds = any(report.outcome.stds is not None for report in reports)
+    if has_stds and not core.designer.options.surrogate.takes_weights:
+        raise ArgumentError(
+            'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
+        )
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
     if problem.pool is not None:  # without another look at the file, which may fail
@@ -171,31 +172,26 @@ def _reports_of(
         ArgumentError: different numbers of rows, values that are not finite, or unknown names.
         ArgumentTypeError: an argument has the wrong type.
     """
-    check_choice("invalid", invalid, ("raise", "fail", "skip"))
-    if constraints is not None and not isinstance(constraints, Mapping):
-        raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
     many = is_table(trial) or isinstance(trial, list | tuple | TrialList)
-    if invalid == "skip" and not many:
-        raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
-    if columns is not None and not is_table(trial):
-        raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
-    if not is_table(trial) and not isinstance(value, Trial):  # of swapped arguments the value is the better message
-        for target in trial if many else [trial]:
-            if not isinstance(target, Mapping):
-                trial_id(target)
-    value, others = apart(argument, value, objectives, many=many)
+    _check_call(trial, value, constraints, columns, invalid, user_attrs, many=many)
+    by_name = apart(argument, value, objectives, many=many)
+    value, others = by_name.values, dict(by_name.others)
     limits = {name: others[name] for name in constraint_names if name in others} | dict(constraints or {})
-    params = {name for target in ((trial,) if not many else trial) if isinstance(target, Mapping) for name in target}
-    params = params.union(trial.columns if is_table(trial) else ())
-    others = {name: item for name, item in others.items() if name not in params.union(constraint_names)}
+    if others:
+        known = {*constraint_names, *_params_of(trial, many=many)}
+        others = {name: item for name, item in others.items() if name not in known}
     if value is None and not limits:
         raise ArgumentTypeError(
             f"{argument}: expected a finite number, got None; call fail for a trial without a value."
         )
-    for name, limit in limits.items():
-        if limit is None:
-            raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
-    std, _ = apart("std", std, objectives, many=many)
+    unknown = next((name for name, limit in limits.items() if limit is None), None)
+    if unknown is not None:
+        raise ArgumentTypeError(f"constraints: expected a finite number for {unknown!r}, got None; leave it out.")
+    if std is not None and by_name.stds is not None:
+        raise ArgumentError(
+            f"std: expected none beside {argument} with pairs (value, std), got {shown(std)}; leave it out."
+        )
+    std = by_name.stds if std is None else apart("std", std, objectives, many=many).values
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
@@ -209,6 +205,33 @@ def _reports_of(
         attrs = simple_attrs(others) | checked_attrs(user_attrs)
         told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std, [attrs])
     return _checked(told, argument, n_objectives, constraint_names, invalid), many
+
+
+def _check_call(
+    trial: Any, value: Any, constraints: Any, columns: Any, invalid: str, user_attrs: Any, *, many: bool
+) -> None:
+    """Check the kinds of the arguments of `tell`, and that they fit each other."""
+    check_choice("invalid", invalid, ("raise", "fail", "skip"))
+    if constraints is not None and not isinstance(constraints, Mapping):
+        raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
+    if user_attrs is not None and not isinstance(user_attrs, Mapping):
+        raise ArgumentTypeError(f"user_attrs: expected a dict of attributes by name, got {type(user_attrs).__name__}.")
+    if invalid == "skip" and not many:
+        raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
+    if columns is not None and not is_table(trial):
+        raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
+    if not is_table(trial) and not isinstance(value, Trial):  # of swapped arguments the value is the better message
+        for target in trial if many else [trial]:
+            if not isinstance(target, Mapping):
+                trial_id(target)
+
+
+def _params_of(trial: Any, *, many: bool) -> Iterator[str]:
+    """The names of parameters in the points of a call."""
+    if is_table(trial):
+        yield from trial.columns
+    else:
+        yield from (name for one in (trial if many else [trial]) if isinstance(one, Mapping) for name in one)
 
 
 def _one(name: str, given: Any, k: int) -> Any:
@@ -301,7 +324,9 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
         if invalid == "skip" and not (valid[i] and (of_limits or values is not None)):
             continue
         of_std = tuple(of_stds[i]) if known[i] else None
-        given = Outcome(() if values is None else tuple(of_values[i]), of_limits, of_std) if valid[i] else Outcome()
-        given = replace(given, user_attrs=told.attrs[i])
+        given = Outcome(user_attrs=told.attrs[i])
+        if valid[i]:
+            numbers = () if values is None else tuple(of_values[i])
+            given = Outcome(numbers, of_limits, of_std, user_attrs=told.attrs[i])
         out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
     return out

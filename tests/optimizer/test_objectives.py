@@ -264,6 +264,32 @@ def test_crafted_names_of_objectives_are_refused_when_a_log_is_opened(tmp_path: 
         LogFile(path)
 
 
+def test_pairs_are_values_with_their_standard_deviations() -> None:
+    one, other = optimizer(), optimizer()
+    rows: list[dict[str, Any]] = [{"loss": (1.0, 0.1), "power": [2.0, 0.2]}, {"power": 3.0, "loss": 4.0}]
+    one.tell(POINTS[:2], rows)
+    for point, row in zip(POINTS, rows, strict=False):
+        other.tell(point, row)
+    assert [t.values for t in one.trials] == [t.values for t in other.trials] == [(1.0, 2.0), (4.0, 3.0)]
+    assert [t.stds for t in one.trials] == [t.stds for t in other.trials] == [(0.1, 0.2), None]
+    for value, more, message in (
+        ({"loss": (1.0, 0.1), "power": 2.0}, {}, "std: expected for each trial numbers for all objectives"),
+        ({"loss": (1.0, 0.1), "power": (2.0, -0.2)}, {}, "std: expected standard deviations >= 0, got -0.2"),
+        (rows[0], {"std": [0.1, 0.1]}, r"std: expected none beside value with pairs \(value, std\)"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            one.tell(POINTS[2], value, **more)
+    assert len(one.trials) == 2
+
+
+def test_a_black_box_may_return_the_noise_of_its_value() -> None:
+    opt = bo.minimize(lambda params: {"loss": (params["x"], 0.5)}, SPACE, 3, directions={"loss": "minimize"}, seed=0)
+    assert [trial.stds for trial in opt.trials] == [(0.5,)] * 3
+    learner = bo.Optimizer(SPACE, directions={"loss": "minimize"}, surrogate="pkawv", seed=0)
+    with pytest.raises(ArgumentError, match="std: an online learner gives all values the same weight"):
+        learner.tell(POINTS[0], {"loss": (1.0, 0.5)})
+
+
 def test_what_is_read_of_an_objective_takes_its_name() -> None:
     opt = optimizer()
     opt.tell(POINTS, {"loss": LOSS, "power": POWER})
