@@ -326,7 +326,7 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
         of_std = tuple(of_stds[i]) if known[i] else None
         given = Outcome(user_attrs=told.attrs[i])
         if valid[i]:
-            numbers = () if values is None else tuple(of_values[i])
-            given = Outcome(numbers, of_limits, of_std, user_attrs=told.attrs[i])
+            own = () if values is None else tuple(of_values[i])
+            given = Outcome(own, of_limits, of_std, user_attrs=told.attrs[i])
         out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
     return out

@@ -126,6 +126,8 @@ def attrs_by_row(attrs: Mapping[str, Any], others: Mapping[str, Any], n: int) ->
     Raises:
         ArgumentError, ArgumentTypeError: `attrs` has lists of another length, or see `checked_attrs`.
     """
+    if not (attrs or others):
+        return [{}] * n
     rows: list[dict[str, Any]] = [{} for _ in range(n)]
     for name, given in others.items():
         cells = _cells(given, n)

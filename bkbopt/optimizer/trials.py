@@ -145,7 +145,7 @@ class Entry:
             constraints=outcome.constraints,
             stds=outcome.stds,
             told_at=now,
-            user_attrs={**self.trial.user_attrs, **outcome.user_attrs},
+            user_attrs={**self.trial.user_attrs, **outcome.user_attrs} if outcome.user_attrs else self.trial.user_attrs,
         )
         seen_at = None if self.is_lost else self.seen_at
         return replace(self, trial=trial, place=place, seen_at=now if outcome.is_lost else seen_at)
