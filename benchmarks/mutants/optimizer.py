@@ -84,8 +84,8 @@ OPTIMIZER = (
     Fault(
         "parameters that a dict of values repeats are attributes",
         "optimizer/telling.py",
-        "if name not in params.union(constraint_names)}",
-        "if name not in constraint_names}",
+        "{*constraint_names, *_params_of(trial, many=many)}",
+        "{*constraint_names}",
         ATTRIBUTES,
     ),
     Fault(
