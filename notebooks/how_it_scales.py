@@ -1,8 +1,8 @@
 # %% [markdown]
 # # How it scales: inducing points, time and memory
 #
-# An exact Gaussian process keeps every distinct point: a step after $t$ of them takes time of the order $t^2$, and so
-# does the memory. BKB keeps $m$ inducing points, and a step takes time of the order $m^2$. The cost therefore depends
+# An exact Gaussian process (GP) keeps every distinct point: after $t$ of them the time of a step and the memory are of
+# the order $t^2$. BKB keeps $m$ inducing points, and a step takes time of the order $m^2$. The cost therefore depends
 # on how $m$ grows. This notebook shows when $m$ is nearly constant, when it is not, and what the limit `max_inducing`
 # does in that case.
 
@@ -86,7 +86,7 @@ _ = ax.legend(frameon=False)
 # %% [markdown]
 # With a smooth kernel and some noise the curves flatten: new values add less and less information. A rougher kernel, a
 # shorter lengthscale, more relevant columns or less noise raise them. In the worst case each value is informative and
-# $m$ is $t$. Then BKB saves nothing, and the exact process is the right tool while $t$ is small.
+# $m$ is $t$. Then BKB saves nothing, and the exact GP is the right tool while $t$ is small.
 #
 # ## A search needs fewer inducing points than random sampling
 #
@@ -127,8 +127,8 @@ print(f"regret of the recommendation: {values.max() - values[opt.recommend().ind
 # %% [markdown]
 # ## Time and memory of a step
 #
-# One step learns a value and computes the mean and variance at some hundred candidates. All three surrogates receive
-# random points, which is the worst case; that with a rough kernel is at its limit. A draw of inducing points then fills
+# One step learns a value and computes the mean and variance at 500 candidates. All three surrogates receive random
+# points, which is the worst case. With the rough kernel BKB reaches its limit: a draw of inducing points then fills
 # four fifths of `max_inducing`, and the rest is for points that are added before the next draw. Memory is that of the
 # surrogate's arrays.
 
@@ -200,15 +200,16 @@ for ax, column, scale, label in ((axes[0], 1, 1e3, "time of a step (ms)"), (axes
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 # %% [markdown]
-# The exact process grows quadratically. BKB's memory grows linearly, since it keeps $m$ features for every distinct
-# point; its time hardly grows once $m$ is constant. (Times depend on the machine and its load. Memory does not.)
+# Time and memory of the exact GP grow quadratically. BKB's memory grows linearly, since it keeps $m$ features for every
+# distinct point; its time hardly grows once $m$ is constant. (Times depend on the machine and its load, memory does
+# not.)
 #
 # ## What the limit costs
 #
 # Where the effective dimension is larger than `max_inducing`, BKB samples four fifths as many inducing points, and the
 # features no longer explain the whole prior variance. The unexplained part is the residual: the error of the mean
-# grows, and the band widens nearly everywhere. We compare with the exact process, on a function drawn with the rough
-# kernel.
+# grows, and the band widens nearly everywhere. We compare with the exact GP, on a function drawn from the prior with
+# the rough kernel.
 
 # %%
 N, BUDGETS = (300, (25, 75, 300)) if SMOKE else (1000, (25, 50, 100, 200, 400, 800))

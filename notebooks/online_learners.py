@@ -211,7 +211,7 @@ for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 # %% [markdown]
-# With all points in its dictionary and without its forward term, `PKAWV` equals the exact process. `KOGD` has made one
+# With all points in its dictionary and without its forward term, `PKAWV` equals the exact GP. `KOGD` has made one
 # pass of small steps: its mean is flatter, its band not narrower. The next cell runs searches with fitted kernel and
 # noise on a noisy function of two parameters, and compares them with BKB. Learners are chosen by name.
 

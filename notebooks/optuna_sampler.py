@@ -2,9 +2,8 @@
 # # A faster sampler for an Optuna study
 #
 # An Optuna study with noisy evaluations needs many trials, and a Gaussian process could choose them. But `GPSampler`
-# slows down with every trial. `BKBSampler` replaces the sampler; nothing else changes.
-# This notebook replaces it in an existing study, compares time and regret with `GPSampler` and TPE, and runs several
-# processes on one storage.
+# slows down with every trial. `BKBSampler` replaces the sampler; nothing else changes. This notebook replaces it in an
+# existing study, compares time and regret with `GPSampler` and TPE, and runs several processes on one storage.
 
 # %%
 import inspect
@@ -201,8 +200,10 @@ plots.regret(costs, 0.0, ax, kind="average", value_name="true cost")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]
-# TPE is the cheapest, and the right choice where an evaluation takes milliseconds. A few seeds of one problem prove
-# little: `RESULTS.md` in `benchmarks` has more problems, among them those on which other samplers win.
+# In studies as short as these TPE takes the least time, and it is the right choice where an evaluation takes
+# milliseconds. In longer studies a trial takes more time with TPE than with `BKBSampler` (the picture of the last
+# section). A few seeds of one problem prove little: `RESULTS.md` in `benchmarks` has more problems, among them those on
+# which other samplers are better.
 #
 # ## Several processes, one storage
 #

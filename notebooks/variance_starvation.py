@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Variance starvation
 #
-# A Gaussian process quantifies its uncertainty. Far from all data its band is as wide as the prior's, and a search
-# explores where the band is wide. The exact process becomes too slow after some thousand observations. Most
+# A Gaussian process (GP) quantifies its uncertainty. Far from all data its band is as wide as the prior's, and a search
+# explores where the band is wide. The exact GP becomes too slow after some thousand observations. Most
 # approximations describe functions by a few features, and with some of them the band becomes narrow where nothing was
 # ever observed. This is *variance starvation*; it makes a search stop exploring.
 #
@@ -89,7 +89,7 @@ draws = [draw_data(seed) for seed in range(N_DRAWS)]
 #
 # The panels show BKB after each of the three numbers of observations, with a new set of inducing points at every
 # observation as in the paper's Algorithm 1. An optimizer without fits wraps the surrogate, so that
-# `plots.posterior_slice` can draw it. The dotted lines are the band of the exact process.
+# `plots.posterior_slice` can draw it. The dotted lines are the band of the exact GP.
 
 # %%
 shown = draws[0]
@@ -109,12 +109,12 @@ for ax, t in zip(axes, SIZES, strict=True):
     ax.set_ylabel("value" if ax is axes[0] else "")
     ax.get_legend().remove()
 ax.plot([], [], "--", color="black", linewidth=1.2, label="the function")
-ax.plot([], [], ":", color="black", linewidth=1, label="band of the exact process")
+ax.plot([], [], ":", color="black", linewidth=1, label="band of the exact GP")
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
 # Where nothing was observed the band has the width of the prior, at any number of observations. Where there are data
-# its width follows that of the exact process, and the number of inducing points stops growing: it depends on the
+# its width follows that of the exact GP, and the number of inducing points stops growing: it depends on the
 # complexity of the function on the observed half, not on the number of observations.
 #
 # ## Eight posteriors on the same data
@@ -307,7 +307,7 @@ _ = ax.legend(frameon=False, loc="lower right", title="thin lines: BKB")
 
 # %% [markdown]
 # In one dimension more features solve the problem: with many times as many features as observations the errors are
-# small relative to the band. But then the exact process is cheaper, and the number of features required grows with the
+# small relative to the band. But then the exact GP is cheaper, and the number of features required grows with the
 # dimension and with the number of observations. BKB uses as many inducing points as the data require.
 #
 # ## The effect on a search
@@ -392,7 +392,7 @@ _ = ax.set_xlabel("products tried")
 #
 # Uniform points with the residual explore. But the evaluations concentrate on good products, and so do uniformly drawn
 # points; the information on the other families is lost and requires new evaluations. Leverage scores prefer informative
-# points, and BKB's regret equals that of the exact process.
+# points, and BKB's regret equals that of the exact GP within the errors.
 #
 # Two limits of this experiment: on a connected range starvation need not be fatal, because the band of SoR is wide
 # close to the data and a search can advance in small steps. And many Fourier features do well here, in one dimension.
