@@ -69,7 +69,7 @@ example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna
 	$(BIN)/python examples/optuna_sampler.py $(DATA_ARGS)
 
 notebooks: $(STAMP) ## run all notebooks and write them with their outputs; ARGS="NAME ... --smoke"
-	OMP_NUM_THREADS=1 $(BIN)/python notebooks/build.py $(ARGS)
+	$(BIN)/python notebooks/build.py $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
