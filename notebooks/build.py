@@ -73,7 +73,7 @@ def main() -> None:
     os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")  # tqdm, where there are no widgets
     os.environ["BKBOPT_SMOKE"] = "1" if args.smoke else "0"
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # times in pictures are those of one thread
-    path = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]  # the package beside the notebooks, not an installed one
+    path = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]  # the package beside it, not an installed one
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     for name in args.names:
         start = time.perf_counter()
