@@ -53,6 +53,7 @@ class LoggedDesigner:
         log: the log of all trials, in memory.
         spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
         designer: the designer, which computes suggestions.
+        has_noted_constraints: whether users were warned of a value without those of all constraints.
         conversion: the conversion between the user's parameters and points of the current space or pool.
         file: the file of the log; None if the log is in memory only.
     """
@@ -67,6 +68,7 @@ class LoggedDesigner:
             problem = replace(problem, space=self.spaces[0])
         self.conversion = conversion_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
+        self.has_noted_constraints = False
         self.log = TrialLog()
         self.file: LogFile | None = None
         self._seen = 0

@@ -251,12 +251,6 @@ class _Stop:
     def after(self, trial: Trial) -> None:
         """Update the progress bar, call the callbacks and check the regret, after each trial."""
         self.ended += 1
-        if self.ended == 1 and trial.values and len(trial.constraints) < len(self.optimizer.constraints):
-            logger.warning(
-                "minimize: the first value came without all of the constraints %s, so that they are not known to hold; "
-                "return (value, {name: number, ...}) from f.",
-                list(self.optimizer.constraints),
-            )
         if self.bar is not None:
             self.bar.update(1)
             if self._is_best(trial):

@@ -130,7 +130,7 @@ def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Nam
 
 
 def _is_pair(part: Any) -> bool:
-    return isinstance(part, tuple | list) and len(part) == 2
+    return isinstance(part, tuple) and len(part) == 2  # a list may be several values
 
 
 def _joined(rows: Sequence[Named], k: int) -> Named:

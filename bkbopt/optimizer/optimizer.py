@@ -12,6 +12,7 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.optimizer import saving
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import arms_of, as_directions, as_names, as_queued, other_pool, other_space
 from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.locking import locked
@@ -45,8 +46,8 @@ class Optimizer(Readings):
             the objectives, {"loss": "minimize", "power": "maximize"}, by which values may be told.
         constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
         seed: seed of all random numbers; None for a random one.
-        n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used; from
-            three values on a failed trial counts half.
+        n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used, by
+            default 10; from three values on a failed trial counts half.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its
@@ -98,7 +99,7 @@ class Optimizer(Readings):
         directions: Sequence[str] | Mapping[str, str] | None = None,
         constraints: Sequence[str] = (),
         seed: int | None = None,
-        n_startup_trials: int = saving.STARTUP,
+        n_startup_trials: int | None = None,
         surrogate: str | Surrogate | MakesSurrogate | None = None,
         acquisition: str | Acquisition = "ucb",
         beta: float | Confidence | None = None,
@@ -110,15 +111,14 @@ class Optimizer(Readings):
         storage: str | os.PathLike[str] | None = None,
     ) -> None:
         file = None if storage is None else LogFile.existing(storage)
-        if file is not None:
-            beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
-        self.directions, self.objectives = as_directions(direction, directions)
-        self.objectives = self.objectives or (saving.objectives_of(file) if file is not None else ())
-        self.constraints = as_names("constraints", constraints)
-        self.acquisition = acquisition
+        beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
+        directions, objectives = as_directions(direction, directions)
+        objectives = objectives or (saving.objectives_of(file) if file is not None else ())
+        self._aims = Aims(directions, as_names("constraints", constraints), objectives)
+        self._acquisition = acquisition
         self._core = as_designer(
             space_or_pool,
-            directions=self.directions,
+            directions=directions,
             seed=seed,
             n_startup_trials=n_startup_trials,
             surrogate=surrogate,
@@ -276,8 +276,7 @@ class Optimizer(Readings):
             ArgumentTypeError: an argument has the wrong type.
         """
         more = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
-        names = (self.objectives, self.constraints)
-        told, many = tell(self._core, *names, trial, value, user_attrs=user_attrs, **more)
+        told, many = tell(self._core, self._aims, trial, value, user_attrs=user_attrs, **more)
         return told if many else told[0]
 
     @locked
@@ -293,7 +292,7 @@ class Optimizer(Readings):
             ArgumentError: the optimizer has a space, or the pool has no such row; nothing is changed.
         """
         arms = arms_of(self.pool, rows)
-        return tell(self._core, self.objectives, self.constraints, arms, values, argument="values", **more)[0]
+        return tell(self._core, self._aims, arms, values, argument="values", **more)[0]
 
     @locked
     def fail(self, trial: Any, *, lost: bool = False, user_attrs: Mapping[str, Any] | None = None) -> Any:

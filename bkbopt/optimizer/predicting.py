@@ -8,6 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from bkbopt.optimizer import predictions
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.frames import points_of
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -19,7 +20,7 @@ __all__ = ["Predicting"]
 class Predicting:
     """Predictions at points, and how points are encoded; `Optimizer` sets the attributes."""
 
-    constraints: tuple[str, ...]
+    _aims: Aims
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
 
@@ -76,7 +77,7 @@ class Predicting:
     @locked
     def _has_all_constraints(self) -> bool:
         """Whether there is a value of each constraint."""
-        return set(self.constraints).issubset(self._core.update().history.constraint_names)
+        return set(self._aims.constraints).issubset(self._core.update().history.constraint_names)
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
@@ -95,7 +96,7 @@ class Predicting:
     @locked
     def feasibility_encoded(self, X: Tensor) -> np.ndarray:
         """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
-        return predictions.feasibility(self._core.followed("feasibility"), X, self.constraints)
+        return predictions.feasibility(self._core.followed("feasibility"), X, self._aims.constraints)
 
     @locked
     def success_probability(self, params: Iterable[Params] | Params) -> np.ndarray:

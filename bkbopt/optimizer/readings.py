@@ -15,7 +15,7 @@ from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.locking import locked
-from bkbopt.optimizer.objectives import aims_of, by_label, in_order, named_directions
+from bkbopt.optimizer.objectives import aims_of, by_label, in_order
 from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.single_objective import with_one_objective
 from bkbopt.optimizer.trial_list import TrialList
@@ -38,18 +38,9 @@ logger = logging.getLogger(__name__)
 
 
 class Readings(Predicting, Trust):
-    """What may be read of an optimizer; `Optimizer` sets the attributes.
+    """What may be read of an optimizer; `Optimizer` sets the attributes."""
 
-    Attributes:
-        directions: "minimize" or "maximize", for each objective.
-        objectives: names of the objectives; empty if they have none.
-        constraints: names of the outcome constraints.
-        acquisition: name of the acquisition function, or the user's own.
-    """
-
-    objectives: tuple[str, ...]
-    constraints: tuple[str, ...]
-    acquisition: str | Acquisition
+    _acquisition: str | Acquisition
 
     def __repr__(self) -> str:
         log, last = self._core.log, self._core.spaces[-1]
@@ -60,6 +51,26 @@ class Readings(Predicting, Trust):
     def _repr_html_(self) -> str:
         """HTML for notebooks: the best and the recommended trial, counts, and the latest trials."""
         return notebook.as_html(self)
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The direction of each objective: "minimize" or "maximize"."""
+        return self._aims.directions
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives; empty if they have none."""
+        return self._aims.objectives
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the outcome constraints."""
+        return self._aims.constraints
+
+    @property
+    def acquisition(self) -> str | Acquisition:
+        """Name of the acquisition function, or the user's own."""
+        return self._acquisition
 
     @property
     def direction(self) -> str:
@@ -97,7 +108,7 @@ class Readings(Predicting, Trust):
         models = designer.options.models
         given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
         return {
-            "directions": named_directions(self.directions, self.objectives),
+            "directions": self._aims.as_given,
             "constraints": self.constraints,
             "n_startup_trials": int(self.n_startup_trials),
             "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
@@ -356,8 +367,7 @@ class Readings(Predicting, Trust):
         """
         k = as_objective(objective, len(self.directions), self.objectives)
         single = object.__new__(type(self))
-        single.directions, single.objectives = self.directions[k : k + 1], self.objectives[k : k + 1]
-        single.constraints, single.acquisition = self.constraints, self.acquisition
+        single._aims, single._acquisition = self._aims.with_one(k), self._acquisition
         single._core, single._lock = with_one_objective(self._core, k), forks.lock()
         return single
 
@@ -385,5 +395,4 @@ class Readings(Predicting, Trust):
 
     def _describe(self) -> dict[str, Any]:
         """The arguments as a log stores them."""
-        aims = self.directions, self.objectives, self.constraints
-        return saving.describe_options(self._core, *aims, self.acquisition)
+        return saving.describe_options(self._core, self._aims, self._acquisition)

@@ -1,7 +1,7 @@
 """Making, opening and copying the file of an optimizer's log."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import log_rows
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.description import (
     check_text,
     describe,
@@ -37,7 +38,7 @@ from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import shown
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "save"]
+__all__ = ["arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "save"]
 
 #: Arguments of `Optimizer` that are stored unchanged.
 ARGUMENTS = ("constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
@@ -53,34 +54,24 @@ _NO_VALUE = {
 }
 
 
-class _Default(int):
-    """An integer that, as a default, can be distinguished from the same number given by the user."""
+#: The default of `n_startup_trials` without an existing log.
+STARTUP = 10
 
 
-#: The default of `n_startup_trials`; for an existing log it means the value in the log.
-STARTUP = _Default(10)
-
-
-def describe_options(
-    core: LoggedDesigner,
-    directions: Sequence[str],
-    objectives: Sequence[str],
-    constraints: Sequence[str],
-    acquisition: object,
-) -> dict[str, Any]:
+def describe_options(core: LoggedDesigner, aims: Aims, acquisition: object) -> dict[str, Any]:
     """The arguments of an optimizer as a log stores them.
 
     Raises:
         ArgumentError: an argument cannot be stored.
     """
     options = core.designer.options
-    check_text(to_json(list(objectives)), "directions", "names")
-    check_text(to_json(list(constraints)), "constraints", "names")
+    check_text(to_json(list(aims.objectives)), "directions", "names")
+    check_text(to_json(list(aims.constraints)), "constraints", "names")
     return {
         "bkbopt": __version__,
-        "directions": list(directions),
-        "objectives": list(objectives) or None,  # logs of earlier versions have no names
-        "constraints": list(constraints),
+        "directions": list(aims.directions),
+        "objectives": list(aims.objectives) or None,  # logs of earlier versions have no names
+        "constraints": list(aims.constraints),
         "entropy": core.designer.seed,
         "n_startup_trials": options.n_startup_trials,
         "acquisition": acquisition if isinstance(acquisition, str) else None,
@@ -168,11 +159,13 @@ def arguments_of(
         return current, arguments
 
 
-def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
-    """`beta` and `n_startup_trials` as given, or those of the log if they were left out."""
+def kept(file: LogFile | None, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
+    """`beta` and `n_startup_trials` as given, or those of the log, or the default, if they were left out."""
+    if file is None:
+        return beta, STARTUP if n_startup_trials is None else n_startup_trials
     with file.fits():
         beta = read_schedule(file.options["beta"]) if beta is None else beta
-        return beta, file.options["n_startup_trials"] if n_startup_trials is STARTUP else n_startup_trials
+        return beta, file.options["n_startup_trials"] if n_startup_trials is None else n_startup_trials
 
 
 def objectives_of(file: LogFile) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Conversion of the arguments of `tell` (trials, ids, parameters, tables) to checked reports of single trials."""
 
+import difflib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ import torch
 from bkbopt._support.arrays import UNKNOWN
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.frames import is_table, named, rows_of
 from bkbopt.optimizer.objectives import apart
 from bkbopt.optimizer.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
-from bkbopt.optimizer.told_points import note_other_points, note_told_before
+from bkbopt.optimizer.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.trial_list import TrialList
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
@@ -30,6 +32,8 @@ __all__ = ["Report", "failures_of", "report_of", "tell"]
 logger = logging.getLogger(__name__)
 
 NO_OUTCOME = Outcome()
+#: Similarity, by `difflib`, from which an unknown name is taken for a misspelt one.
+ALIKE = 0.75
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,7 @@ def _as_trial(given: Any) -> Trial | None:
 
 def tell(
     core: "LoggedDesigner",
-    objectives: Sequence[str],
-    constraint_names: Sequence[str],
+    aims: Aims,
     trial: Any,
     value: Any,
     *,
@@ -116,8 +119,7 @@ def tell(
 
     Args:
         core: the log with its designer.
-        objectives: the names of the objectives, if they have any.
-        constraint_names: the names of all constraints.
+        aims: of the optimizer.
         trial: the trial or trials.
         value: the value or values.
         argument: the name of `value` in the user's call, for messages.
@@ -131,9 +133,7 @@ def tell(
         value,
         argument=argument,
         std=std,
-        objectives=objectives,
-        n_objectives=len(problem.signs),
-        constraint_names=constraint_names,
+        aims=aims,
         without_gaps=core.conversion.without_gaps,
         **more,
     )
@@ -144,6 +144,8 @@ def tell(
         )
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
+    if not core.has_noted_constraints:
+        core.has_noted_constraints = note_missing_constraints(told, aims.constraints)
     if problem.pool is not None:  # without another look at the file, which may fail
         note_other_points(points, len(told))
     if not core.designer.options.models.deterministic:
@@ -157,9 +159,7 @@ def _reports_of(
     *,
     argument: str,
     std: Any,
-    objectives: Sequence[str],
-    n_objectives: int,
-    constraint_names: Sequence[str],
+    aims: Aims,
     without_gaps: Callable[[Params], Params],
     constraints: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
@@ -174,12 +174,13 @@ def _reports_of(
     """
     many = is_table(trial) or isinstance(trial, list | tuple | TrialList)
     _check_call(trial, value, constraints, columns, invalid, user_attrs, many=many)
-    by_name = apart(argument, value, objectives, many=many)
+    by_name = apart(argument, value, aims.objectives, many=many)
     value, others = by_name.values, dict(by_name.others)
-    limits = {name: others[name] for name in constraint_names if name in others} | dict(constraints or {})
+    limits = {name: others[name] for name in aims.constraints if name in others} | dict(constraints or {})
     if others:
-        known = {*constraint_names, *_params_of(trial, many=many)}
+        known = {*aims.constraints, *_params_of(trial, many=many)}
         others = {name: item for name, item in others.items() if name not in known}
+        _check_misspelt(argument, others, [name for name in aims.constraints if name not in limits])
     if value is None and not limits:
         raise ArgumentTypeError(
             f"{argument}: expected a finite number, got None; call fail for a trial without a value."
@@ -191,7 +192,7 @@ def _reports_of(
         raise ArgumentError(
             f"std: expected none beside {argument} with pairs (value, std), got {shown(std)}; leave it out."
         )
-    std = by_name.stds if std is None else apart("std", std, objectives, many=many).values
+    std = by_name.stds if std is None else apart("std", std, aims.objectives, many=many).values
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
@@ -199,12 +200,11 @@ def _reports_of(
         told = _Told(targets, value, limits, std, attrs_by_row(user_attrs or {}, others, len(targets)))
     else:
         one, of_std = (
-            None if given is None else [_one(name, given, n_objectives)]
-            for name, given in ((argument, value), ("std", std))
+            None if given is None else [_one(name, given, aims.k)] for name, given in ((argument, value), ("std", std))
         )
         attrs = simple_attrs(others) | checked_attrs(user_attrs)
         told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std, [attrs])
-    return _checked(told, argument, n_objectives, constraint_names, invalid), many
+    return _checked(told, argument, aims.k, aims.constraints, invalid), many
 
 
 def _check_call(
@@ -224,6 +224,16 @@ def _check_call(
         for target in trial if many else [trial]:
             if not isinstance(target, Mapping):
                 trial_id(target)
+
+
+def _check_misspelt(argument: str, others: Mapping[str, Any], untold: Sequence[str]) -> None:
+    """Refuse an item whose name is nearly that of a constraint without a value, which would count as feasible."""
+    for name in untold:
+        if near := difflib.get_close_matches(name, others, 1, cutoff=ALIKE):
+            raise ArgumentError(
+                f"{argument}: expected the constraint {name!r}, got {near[0]!r}; give the constraint its name, or the "
+                "attribute another one."
+            )
 
 
 def _params_of(trial: Any, *, many: bool) -> Iterator[str]:

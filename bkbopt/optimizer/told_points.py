@@ -1,4 +1,4 @@
-"""Warnings about points that were told by their parameters, not asked for."""
+"""Warnings about what was told: constraints that are missing, points that are no rows, tables that come again."""
 
 import logging
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from bkbopt.optimizer.trials import Entry, Outcome, Trial
 
-__all__ = ["key_of", "note_other_points", "note_told_before"]
+__all__ = ["key_of", "note_missing_constraints", "note_other_points", "note_told_before"]
 
 logger = logging.getLogger(__name__)
 
@@ -14,6 +14,21 @@ logger = logging.getLogger(__name__)
 FEWEST = 3
 #: Trials that are compared for each point that is told, at the most: of a table in small parts only the first are.
 COMPARED = 100
+
+
+def note_missing_constraints(told: Sequence[Trial], names: Sequence[str]) -> bool:
+    """Warn of a value without values of all constraints, and return whether there is one."""
+    lacking = next((trial for trial in told if trial.values and len(trial.constraints) < len(names)), None)
+    if lacking is None:
+        return False
+    logger.warning(
+        "tell: trial %s has a value, but not one of each constraint %s, so that they are not known to hold there; tell "
+        "them by constraints={name: number}, or return (value, {name: number, ...}) from the function of minimize. "
+        "Later trials are not reported.",
+        lacking.id,
+        list(names),
+    )
+    return True
 
 
 def note_other_points(points: Sequence[Trial], n: int) -> None:

@@ -62,6 +62,10 @@ class Trial:
     label: Hashable | None = field(default=None, compare=False)
     user_attrs: Mapping[str, Any] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        """That of the id: equal trials have the same one."""
+        return hash(self.id)
+
     @property
     def value(self) -> float | None:
         """The value of a single objective; None if there is none.

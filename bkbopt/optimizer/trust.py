@@ -7,6 +7,7 @@ from typing import Any
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import predictions
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.labelled_recommendations import belongs as belongs_to
 from bkbopt.optimizer.labelled_recommendations import certified
@@ -22,8 +23,7 @@ __all__ = ["Trust"]
 class Trust:
     """Outliers, penalties, residuals and bounds; `Optimizer` sets the attributes."""
 
-    directions: tuple[str, ...]
-    objectives: tuple[str, ...]
+    _aims: Aims
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
 
@@ -133,7 +133,7 @@ class Trust:
             >>> worst.id, round(worst.value, 2), worst.score > 3.0
             (7, -0.88, True)
         """
-        k = as_objective(objective, len(self.directions), self.objectives)
+        k = as_objective(objective, self._aims.k, self._aims.objectives)
         designer = self._core.followed("residuals")
         penalised = set(designer.history.penalised)
         entries = [entry for entry in self._core.log.valued() if entry.trial.id not in penalised]
@@ -168,7 +168,7 @@ class Trust:
             NotReadyError: there is no value yet.
             ArgumentError: there are several objectives, or `confidence` is not strictly between 0 and 1.
         """
-        if len(self.directions) > 1:
+        if self._aims.k > 1:
             raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
         confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
         if confidence >= 1.0:

@@ -403,7 +403,7 @@ def test_a_function_that_does_not_return_the_constraints_is_reported_once(
     result: Any, warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     bo.minimize(lambda p: result, {"x": (0.0, 1.0)}, 3, constraints=["g", "h"], **OPTIONS)
-    assert caplog.text.count("the first value came without all of the constraints ['g', 'h']") == warns
+    assert caplog.text.count("has a value, but not one of each constraint ['g', 'h']") == warns
 
 
 def test_regret_of_several_objectives_is_no_stopping_rule() -> None:

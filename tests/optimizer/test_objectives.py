@@ -264,9 +264,31 @@ def test_crafted_names_of_objectives_are_refused_when_a_log_is_opened(tmp_path: 
         LogFile(path)
 
 
+def test_a_misspelt_constraint_is_refused_where_its_value_is_missing() -> None:
+    opt = bo.Optimizer(SPACE, directions={"loss": "minimize"}, constraints=["memory"], seed=0)
+    for target, value in ((POINTS[0], {"loss": 1.0, "memroy": 3.0}), (POINTS[:1], [{"loss": 1.0, "Memory": 3.0}])):
+        with pytest.raises(ArgumentError, match=r"value: expected the constraint 'memory', got '.em..y'; give"):
+            opt.tell(target, value)
+    opt.tell(POINTS[0], {"loss": 1.0, "memory": 3.0, "memory2": 4.0})
+    assert dict(opt.trials[0].user_attrs) == {"memory2": 4.0}
+
+
+@pytest.mark.parametrize("constraints", [{"g": 1.0}, None])
+def test_a_value_without_all_constraints_is_reported_once(
+    constraints: dict[str, float] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    opt = bo.Optimizer(SPACE, constraints=["g", "h"], seed=0)
+    opt.tell(POINTS[0], 1.0, constraints={"g": 1.0, "h": 1.0})
+    opt.tell(POINTS[1], None, constraints={"g": 1.0})
+    assert not caplog.records
+    opt.tell(POINTS[1], 1.0, constraints=constraints)
+    opt.tell(POINTS[2], 1.0, constraints=constraints)
+    assert [record.getMessage()[:29] for record in caplog.records] == ["tell: trial 2 has a value, bu"]
+
+
 def test_pairs_are_values_with_their_standard_deviations() -> None:
     one, other = optimizer(), optimizer()
-    rows: list[dict[str, Any]] = [{"loss": (1.0, 0.1), "power": [2.0, 0.2]}, {"power": 3.0, "loss": 4.0}]
+    rows: list[dict[str, Any]] = [{"loss": (1.0, 0.1), "power": (2.0, 0.2)}, {"power": 3.0, "loss": 4.0}]
     one.tell(POINTS[:2], rows)
     for point, row in zip(POINTS, rows, strict=False):
         other.tell(point, row)
@@ -275,6 +297,7 @@ def test_pairs_are_values_with_their_standard_deviations() -> None:
     for value, more, message in (
         ({"loss": (1.0, 0.1), "power": 2.0}, {}, "std: expected for each trial numbers for all objectives"),
         ({"loss": (1.0, 0.1), "power": (2.0, -0.2)}, {}, "std: expected standard deviations >= 0, got -0.2"),
+        ({"loss": [1.0, 0.1], "power": 2.0}, {}, "value: expected numbers in equal rows"),
         (rows[0], {"std": [0.1, 0.1]}, r"std: expected none beside value with pairs \(value, std\)"),
     ):
         with pytest.raises(ArgumentError, match=message):

@@ -26,7 +26,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seed nan": {"seed": NAN},
     "n_startup_trials negative": {"n_startup_trials": -1},
     "n_startup_trials fraction": {"n_startup_trials": 2.5},
-    "n_startup_trials None": {"n_startup_trials": None},
     "surrogate name": {"surrogate": "gp"},
     "surrogate class": {"surrogate": bo.BKB},
     "surrogate number": {"surrogate": 3},

@@ -14,10 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any
 
-from bkbopt.adapters.shell.rows import Aims
 from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.trials import Outcome
 
 __all__ = ["FORM", "Command", "FormError", "Job", "outcome_of"]

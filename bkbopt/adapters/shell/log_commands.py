@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import IO
 
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.rows import Aims, Row, as_cell, finished, point
+from bkbopt.adapters.shell.rows import Row, aims_of, aims_row, as_cell, finished, point
 from bkbopt.adapters.shell.writing import add_attrs, check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_labels import labelled
@@ -34,7 +35,7 @@ CONSTRAINTS, DIAGNOSTICS, ASKED_AT, TOLD_AT, SEEN_AT = map(
 def tell(args: argparse.Namespace, number: int, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
     """Report the outcome of a trial."""
     file = LogFile(args.state)
-    aims = Aims.of(file)
+    aims = aims_of(file)
     if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     outcome = check_outcome(aims, values, limits, args.std, attrs=dict(args.user_attr))
@@ -43,20 +44,20 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
 
 def objectives(state: str) -> tuple[str, ...]:
     """The names of a log's objectives; empty if they have none."""
-    return Aims.of(LogFile(state)).objectives
+    return aims_of(LogFile(state)).objectives
 
 
 def fail(args: argparse.Namespace) -> Iterator[Row]:
     """Report that a trial gave no value."""
     file = LogFile(args.state)
     outcome = Outcome(is_lost=args.lost, user_attrs=checked_attrs(dict(args.user_attr)))
-    yield finished(Aims.of(file), finish(file, args.id, outcome, "fail"))
+    yield finished(aims_of(file), finish(file, args.id, outcome, "fail"))
 
 
 def set_attrs(args: argparse.Namespace) -> Iterator[Row]:
     """Keep attributes with a trial."""
     file = LogFile(args.state)
-    yield finished(Aims.of(file), add_attrs(file, args.id, checked_attrs(dict(args.attrs))))
+    yield finished(aims_of(file), add_attrs(file, args.id, checked_attrs(dict(args.attrs))))
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -65,13 +66,13 @@ def set_attrs(args: argparse.Namespace) -> Iterator[Row]:
 def show(args: argparse.Namespace) -> Iterator[Row]:
     """A summary of a log, or all trials."""
     file = LogFile(args.state)
-    aims = Aims.of(file)
+    aims = aims_of(file)
     if args.trials:
         for trial in _trials(file):
             times = {"asked_at": trial.asked_at, "told_at": trial.told_at}
             yield finished(aims, trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
         return
-    yield aims.row | _summary(file)
+    yield aims_row(aims) | _summary(file)
 
 
 def _summary(file: LogFile) -> Row:
@@ -132,7 +133,7 @@ def export(args: argparse.Namespace) -> Iterator[Row]:
         )
     file = LogFile(args.state)
     trials = _trials(file)
-    aims = Aims.of(file)
+    aims = aims_of(file)
     import io
 
     if args.out == "-":
@@ -179,6 +180,6 @@ def recover(args: argparse.Namespace) -> Iterator[Row]:
                 **point(entry.trial.params, entry.trial.index),
             }
         return
-    aims, numbers = Aims.of(file), [entry.trial.id for entry in silent]
+    aims, numbers = aims_of(file), [entry.trial.id for entry in silent]
     for trial in lose(file, numbers, older_than=seconds, enqueue=args.enqueue):
         yield finished(aims, trial)

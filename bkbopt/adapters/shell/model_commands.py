@@ -13,9 +13,10 @@ from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import readers, space_file
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
-from bkbopt.adapters.shell.rows import Aims, Row, finished, point
+from bkbopt.adapters.shell.rows import Row, aims_row, finished, point
 from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, json_or_text
 from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.optimizer.aims import Aims
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -59,7 +60,7 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
 def _described(state: str, opt: "Optimizer") -> Row:
     """What a log searches."""
     arms = {} if opt.pool is None else {"arms": len(opt.pool)}
-    return {"state": state, **Aims.of_optimizer(opt).row, **arms, "parameters": list(names_of(opt))}
+    return {"state": state, **aims_row(Aims.of_optimizer(opt)), **arms, "parameters": list(names_of(opt))}
 
 
 def _over_space(args: argparse.Namespace) -> "Optimizer":

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.adapters.shell.opening import names_of, opened
-from bkbopt.adapters.shell.rows import Aims, Row, as_cell
+from bkbopt.adapters.shell.rows import Row, as_cell
 from bkbopt.adapters.shell.usage import as_number, json_or_text
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.objectives import columns_of
 from bkbopt.optimizer.trials import Outcome, Trial

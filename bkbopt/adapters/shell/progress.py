@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from datetime import datetime
 
-from bkbopt.adapters.shell.rows import Aims
+from bkbopt.adapters.shell.rows import aims_of
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trials import Entry, Trial
 from bkbopt.search.trials.directions import sign_of
@@ -29,7 +29,7 @@ class Progress:
     """
 
     def __init__(self, file: LogFile) -> None:
-        self.file, self.aims = file, Aims.of(file)
+        self.file, self.aims = file, aims_of(file)
         self._signs = [*map(sign_of, self.aims.directions)]
         self._begin_anew()
         self.update()

@@ -1,55 +1,32 @@
 """Rows of output: one JSON object per line, and cells of tables."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
-from bkbopt.optimizer.objectives import stored_names
 from bkbopt.optimizer.trials import Trial
 
-if TYPE_CHECKING:
-    from bkbopt import Optimizer
-
-__all__ = ["Aims", "Row", "as_cell", "as_line", "finished", "point"]
+__all__ = ["Row", "aims_of", "aims_row", "as_cell", "as_line", "finished", "point"]
 
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Aims:
-    """Directions, constraints and names of the objectives of an optimizer; empty if they have none."""
+def aims_of(file: LogFile) -> Aims:
+    """The aims of a log."""
+    with file.fits():
+        return Aims.of_options(file.options)
 
-    directions: tuple[str, ...]
-    constraints: tuple[str, ...]
-    objectives: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, file: LogFile) -> "Aims":
-        """The aims of a log."""
-        with file.fits():
-            options = file.options
-            return cls(tuple(options["directions"]), tuple(options["constraints"]), stored_names(options))
-
-    @classmethod
-    def of_optimizer(cls, opt: "Optimizer") -> "Aims":
-        """The aims of an optimizer."""
-        return cls(opt.directions, opt.constraints, opt.objectives)
-
-    @property
-    def row(self) -> Row:
-        """The aims as a row of output."""
-        aims: Row = {"direction": self.directions[0]}
-        if self.objectives or len(self.directions) > 1:
-            aims = {"directions": self.by_name(self.directions)}
-        return aims | ({"constraints": list(self.constraints)} if self.constraints else {})
-
-    def by_name(self, items: Sequence[Any]) -> dict[str, Any] | list[Any]:
-        """One item for each objective, by its name, or as a list if they have none."""
-        return dict(zip(self.objectives, items, strict=True)) if self.objectives else list(items)
+def aims_row(aims: Aims) -> Row:
+    """The aims as a row of output."""
+    row: Row = {"direction": aims.directions[0]}
+    if aims.objectives or aims.k > 1:
+        row = {"directions": aims.by_name(aims.directions)}
+    return row | ({"constraints": list(aims.constraints)} if aims.constraints else {})
 
 
 def as_line(row: Row) -> str:
@@ -79,7 +56,7 @@ def point(params: Mapping[str, Any], index: int | None, label: Any = None) -> Ro
 
 def finished(aims: Aims, trial: Trial) -> Row:
     """A trial with its outcome, as a row of output."""
-    if aims.objectives or len(aims.directions) > 1:
+    if aims.objectives or aims.k > 1:
         values: Row = {"values": aims.by_name(trial.values) if trial.values else None}
     else:
         values = {"value": trial.value}

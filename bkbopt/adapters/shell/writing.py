@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trial_log import check_finished, check_known, check_running

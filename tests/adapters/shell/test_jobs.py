@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bkbopt.adapters.shell.jobs import Command, Job, outcome_of
-from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.trials import Outcome
 from tests.adapters.shell.calls import has_ended, wait_until
 
