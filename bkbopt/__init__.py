@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bkbopt.optimizer.optimizer import Optimizer
     from bkbopt.optimizer.theory import theory
     from bkbopt.optimizer.trials import Trial
+    from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate, Residual
     from bkbopt.spaces.pool import Pool
     from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
     from bkbopt.surrogates import BKB, ExactGP, FourierGP
@@ -23,14 +24,19 @@ __version__ = "0.1.0"
 __all__ = [
     "BKB",
     "Categorical",
+    "Diagnostics",
     "ExactGP",
     "Float",
     "FourierGP",
+    "FrontPoint",
     "Int",
     "LearnerSurrogate",
     "Optimizer",
     "Ordinal",
     "Pool",
+    "Recommendation",
+    "RegretCertificate",
+    "Residual",
     "Space",
     "Trial",
     "confidence",
@@ -45,14 +51,19 @@ __all__ = [
 _HOMES = {
     "BKB": "surrogates",
     "Categorical": "spaces.space",
+    "Diagnostics": "search.trials.reports",
     "ExactGP": "surrogates",
     "Float": "spaces.space",
     "FourierGP": "surrogates",
+    "FrontPoint": "search.trials.reports",
     "Int": "spaces.space",
     "LearnerSurrogate": "learners.surrogate",
     "Optimizer": "optimizer.optimizer",
     "Ordinal": "spaces.space",
     "Pool": "spaces.pool",
+    "Recommendation": "search.trials.reports",
+    "RegretCertificate": "search.trials.reports",
+    "Residual": "search.trials.reports",
     "Space": "spaces.space",
     "Trial": "optimizer.trials",
     "maximize": "optimizer.minimizing",

@@ -33,7 +33,6 @@ PARTS = (
     "learners.kors",
     "posterior.features",
     "search.criteria.acquisition",
-    "search.trials.reports",
     "surrogates.sampling",
 )
 

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
 from bkbopt._support.compiled import noticed
@@ -18,6 +18,7 @@ from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError, StorageError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.option_names import check_names
+from bkbopt.optimizer.option_types import MinimizeOptions, Options
 from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
@@ -46,7 +47,7 @@ def minimize(
     show_progress_bar: bool = False,
     stop_at_regret: float | None = None,
     pass_trial: bool = False,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Optimizer:
     """Minimise `f(params) -> float`; see also `maximize`.
 
@@ -133,7 +134,9 @@ def minimize(
     return optimizer
 
 
-def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, **more: Any) -> Optimizer:
+def maximize(
+    f: Callable[[Any], Any], space: Any, n_trials: int | None = None, **more: Unpack[MinimizeOptions]
+) -> Optimizer:
     """Maximise `f(params) -> float`: `minimize` with `direction="maximize"`; `more` are its other arguments.
 
     Example:
@@ -148,7 +151,8 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
         if space.directions != ("maximize",):
             raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
         return minimize(f, space, n_trials, **more)
-    return minimize(f, space, n_trials, direction="maximize", **more)
+    more["direction"] = "maximize"
+    return minimize(f, space, n_trials, **more)
 
 
 def _check_executor(executor: Any, n_workers: int | None) -> None:
@@ -350,9 +354,7 @@ class _Run:
             value, constraints = value
         else:
             self._check_plain(value)
-        finished = self.optimizer.tell(trial, value, constraints=constraints, invalid=self.invalid)
-        assert isinstance(finished, Trial)
-        return finished
+        return self.optimizer.tell(trial, value, constraints=constraints, invalid=self.invalid)
 
     def _check_plain(self, value: Any) -> None:
         """Refuse a result that is none, and numbers beside the values that may be those of constraints."""

@@ -1,16 +1,16 @@
 """The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell; `readings.py` has its results."""
 
-import contextlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, Unpack, overload
 
 from bkbopt._support import forks
 from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentTypeError
+from bkbopt.optimizer import option_types as types
 from bkbopt.optimizer import saving
 from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import arms_of, as_directions, as_names, as_queued, other_pool, other_space
@@ -18,6 +18,7 @@ from bkbopt.optimizer.attributes import checked_attrs
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
+from bkbopt.optimizer.option_names import check_known
 from bkbopt.optimizer.readings import Readings
 from bkbopt.optimizer.telling import failures_of, report_of, tell
 from bkbopt.optimizer.trials import Trial
@@ -32,10 +33,10 @@ __all__ = ["Optimizer"]
 class Optimizer(Readings):
     """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
-    An optimizer is a log of trials and a designer, which computes suggestions. Suggestions depend only on the arguments
-    below and on the trials in the order of their completion. With `storage` the log is a file: `ask`, `tell`, `fail`
-    and `enqueue` have written their changes to disk when they return, any number of processes may use the file at the
-    same time, and the same constructor call opens it again.
+    An optimizer is a log of trials and a designer, which computes suggestions. These depend only on the arguments below
+    and on the trials in the order of their completion. With `storage` the log is a file: `ask`, `tell`, `fail` and
+    `enqueue` have written to disk when they return, any number of processes may use the file at the same time, and the
+    same constructor call opens it again.
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
@@ -95,13 +96,13 @@ class Optimizer(Readings):
         self,
         space_or_pool: Any,
         *,
-        direction: str = "minimize",
+        direction: types.Direction = "minimize",
         directions: Sequence[str] | Mapping[str, str] | None = None,
         constraints: Sequence[str] = (),
         seed: int | None = None,
         n_startup_trials: int | None = None,
         surrogate: str | Surrogate | MakesSurrogate | None = None,
-        acquisition: str | Acquisition = "ucb",
+        acquisition: types.AcquisitionName | Acquisition = "ucb",
         beta: float | Confidence | None = None,
         fit: bool = True,
         duplicates: Literal["allow", "avoid"] = "allow",
@@ -186,8 +187,7 @@ class Optimizer(Readings):
         """Queue a point for the next asks, first in, first out; missing parameters are suggested when it is asked for.
 
         A complete point is proposed even if it was evaluated before. A trial stays in the queue while a new space or
-        pool does not contain it, or while its missing parameters have no values that may be proposed. `user_attrs` are
-        kept with it, see `set_user_attr`.
+        pool does not contain it, or its missing parameters have no values. `user_attrs` is as in `tell`.
 
         Returns:
             The queued trial; it keeps its id.
@@ -233,6 +233,10 @@ class Optimizer(Readings):
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
+    @overload
+    def tell(self, trial: types.OneTrial, value: Any = None, **more: Unpack[types.TellOptions]) -> Trial: ...
+    @overload
+    def tell(self, trial: types.ManyTrials, value: Any = None, **more: Unpack[types.TellOptions]) -> list[Trial]: ...
     @locked
     def tell(
         self,
@@ -280,7 +284,7 @@ class Optimizer(Readings):
         return told if many else told[0]
 
     @locked
-    def tell_rows(self, rows: Any, values: Any, **more: Any) -> list[Trial]:
+    def tell_rows(self, rows: Any, values: Any, **more: Unpack[types.TellOptions]) -> list[Trial]:
         """Report values of arms of the pool, by row number or by their label in the data frame.
 
         Args:
@@ -291,9 +295,14 @@ class Optimizer(Readings):
         Raises:
             ArgumentError: the optimizer has a space, or the pool has no such row; nothing is changed.
         """
+        check_known("tell_rows", more, types.TellOptions)
         arms = arms_of(self.pool, rows)
         return tell(self._core, self._aims, arms, values, argument="values", **more)[0]
 
+    @overload
+    def fail(self, trial: Trial | int, **more: Unpack[types.FailOptions]) -> Trial: ...
+    @overload
+    def fail(self, trial: Sequence[Trial | int], **more: Unpack[types.FailOptions]) -> list[Trial]: ...
     @locked
     def fail(self, trial: Any, *, lost: bool = False, user_attrs: Mapping[str, Any] | None = None) -> Any:
         """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
@@ -307,10 +316,10 @@ class Optimizer(Readings):
         return failed if many else failed[0]
 
     @locked
-    def set_user_attr(self, trial: Any, key: str, value: Any) -> Trial:
+    def set_user_attr(self, trial: Trial | int, key: str, value: Any) -> Trial:
         """Keep something with a trial, in whatever state it is: a number, text, a flag, or a list or dict of these.
 
-        The search does not read it. Attributes are in `Trial.user_attrs`, in tables and in logs.
+        The search does not read it. It is in `Trial.user_attrs`, in tables and in logs.
 
         Raises:
             UnknownTrialError: there is no trial with this id.
@@ -326,7 +335,7 @@ class Optimizer(Readings):
         self._core.recover(-math.inf, True, {trial.id for trial in trials})
 
     @locked
-    def heartbeat(self, trial: Any) -> None:
+    def heartbeat(self, trial: Trial | int | Sequence[Trial | int]) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
         self._core.beat(failures_of(trial)[0], "heartbeat")
 
@@ -351,8 +360,9 @@ class Optimizer(Readings):
     # -- files -------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **given: Any) -> "Optimizer":
+    def load(cls, path: str | os.PathLike[str], **given: Unpack[types.LogParts]) -> "Optimizer":
         """Read the log of a file into memory; later changes are not written to it. Arguments and errors: see `open`."""
+        check_known("load", given, types.LogParts)
         optimizer = cls.open(path, **given)
         optimizer._core.leave_file()
         return optimizer
@@ -386,14 +396,5 @@ class Optimizer(Readings):
             StorageError: the system does not give access to the file.
             ArgumentError: an argument that is not stored in the file is missing.
         """
-        file = LogFile(path)
-        with contextlib.ExitStack() as on_failure:
-            on_failure.callback(file.close)
-            current, arguments = saving.arguments_of(
-                file, pool, surrogate, acquisition, beta, has_feasible=feasible is not None
-            )
-            with file.fits():
-                optimizer = cls(current, feasible=feasible, **arguments)
-            saving.follow(optimizer._core, file, current)
-            on_failure.pop_all()
-        return optimizer
+        given = {"pool": pool, "surrogate": surrogate, "acquisition": acquisition, "beta": beta}
+        return saving.opened(cls, path, feasible, given)

@@ -2,10 +2,11 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from bkbopt.errors import ArgumentTypeError
 
-__all__ = ["check_names"]
+__all__ = ["check_known", "check_names"]
 
 #: What to pass, by the names that it has in other packages; similar names are found by themselves.
 ELSEWHERE = {
@@ -23,6 +24,16 @@ ELSEWHERE = {
     "opt.tell(points, values), and then opt in place of the space": ("warm_start", "x0", "y0"),
     "opt.enqueue(params), and then opt in place of the space": ("points_to_evaluate",),
 }
+
+
+def check_known(call: str, given: Iterable[str], form: Any) -> None:
+    """Refuse the first name that is none of a `TypedDict`, with the name that may be meant."""
+    names = list(form.__annotations__)
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        near = difflib.get_close_matches(unknown, names, 1)
+        advice = f"; do you mean {near[0]}?" if near else f"; they are {', '.join(names)}."
+        raise ArgumentTypeError(f"{unknown}: expected an argument of {call}, got an unknown one{advice}")
 
 
 def check_names(given: Iterable[str], options: Sequence[str], own: Sequence[str]) -> None:

@@ -1,9 +1,10 @@
 """Making, opening and copying the file of an optimizer's log."""
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bkbopt import __version__
 from bkbopt._support.checks import check_count
@@ -38,7 +39,12 @@ from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import shown
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "save"]
+if TYPE_CHECKING:
+    from bkbopt.optimizer.readings import Readings
+
+Made = TypeVar("Made", bound="Readings")
+
+__all__ = ["arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "opened", "save"]
 
 #: Arguments of `Optimizer` that are stored unchanged.
 ARGUMENTS = ("constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
@@ -157,6 +163,22 @@ def arguments_of(
         arguments["surrogate"] = read_surrogate(options["surrogate"], surrogate)
         arguments["beta"] = read_schedule(options["beta"], beta)
         return current, arguments
+
+
+def opened(make: Callable[..., Made], path: str | os.PathLike[str], feasible: Any, given: Mapping[str, Any]) -> Made:
+    """The optimizer of a log, which `make` makes of its space or pool and arguments; see `Optimizer.open`.
+
+    `given` are the arguments of `arguments_of` behind the file.
+    """
+    file = LogFile(path)
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(file.close)
+        current, arguments = arguments_of(file, **given, has_feasible=feasible is not None)
+        with file.fits():
+            optimizer = make(current, feasible=feasible, **arguments)
+        follow(optimizer._core, file, current)
+        on_failure.pop_all()
+    return optimizer
 
 
 def kept(file: LogFile | None, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Theorem2, theorem1_qbar
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.option_types import Direction
 from bkbopt.surrogates import BKB
 
 __all__ = ["theory"]
@@ -21,7 +22,7 @@ def theory(
     delta: float = 0.1,
     epsilon: float = 0.5,
     form: str = "safe",
-    direction: str = "minimize",
+    direction: Direction = "minimize",
     seed: int | None = None,
 ) -> Optimizer:
     """An optimizer for which Theorems 1 and 2 of Calandriello et al. (2019) hold: nothing is fitted or scaled.

@@ -1,6 +1,7 @@
 """Importance of a study's parameters by the model: `optuna.importance.get_param_importances` with our evaluator."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from optuna.importance import BaseImportanceEvaluator
 from optuna.study import Study
@@ -9,9 +10,9 @@ from optuna.trial import FrozenTrial, TrialState
 from bkbopt.adapters.optuna.sampler import check_study
 from bkbopt.adapters.studies import Target, of_complete
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.plots.coordinates import has_dimensions
-from bkbopt.plots.readings import n_values
-from bkbopt.plots.sensitivity import Share, variance_shares
+
+if TYPE_CHECKING:
+    from bkbopt.plots.sensitivity import Share
 
 __all__ = ["BKBImportanceEvaluator"]
 
@@ -71,8 +72,13 @@ class BKBImportanceEvaluator(BaseImportanceEvaluator):
         return dict(sorted(shares.items(), key=lambda share: -share[1]))
 
 
-def _shares(study: Study, target: Target | None) -> Mapping[str, Share]:
+def _shares(study: Study, target: Target | None) -> "Mapping[str, Share]":
     """The Sobol indices of the parameters that vary; none if there is no finite value."""
+    # Imported here, since a sampler does without plots.
+    from bkbopt.plots.coordinates import has_dimensions
+    from bkbopt.plots.readings import n_values
+    from bkbopt.plots.sensitivity import variance_shares
+
     opt = of_complete(study, target)
     return variance_shares(opt) if has_dimensions(opt) and n_values(opt) else {}
 
