@@ -14,9 +14,8 @@ chooses the size of its batches, up to the largest q.
 - recommended: regret of the place recommended after the last batch that is complete;
 - ms each: processor time of asks and tells on one thread, for each evaluation.
 
-Regret is in units of the interquartile range, in `gp-pool` of the standard deviation. Each run has one thread, and is
-kept as a file of `--out`: a comparison that was stopped is continued. Our own files carry a digest of the package's
-source. With a folder that lacks the data the pools of real data are left out.
+Regret is in units of the interquartile range, in `gp-pool` of the standard deviation. With a folder that lacks the data
+the pools of real data are left out.
 """
 
 import argparse
@@ -34,7 +33,7 @@ import torch
 from benchmarks import comparison
 from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
 from benchmarks.batch_problems import BOXES, POOLS, TARGETS, Target
-from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.optuna_quality import FLOOR
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.samplers import quiet_optuna
@@ -118,11 +117,11 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
     }
 
 
-def run_job(data: Path, job: Job, path: Path) -> None:
-    """Run it and save the result."""
+def run_job(data: Path, job: Job) -> Record:
+    """The run of a job."""
     target = TARGETS[job.problem](data)
     with quiet_optuna(), limited_threads(1), torch.random.fork_rng():  # BoTorch draws from torch's generator
-        keep(run_batches(target, BATCHERS[job.peer](target, job.q, job.seed), job.n_trials, job.q, job.seed), path)
+        return run_batches(target, BATCHERS[job.peer](target, job.q, job.seed), job.n_trials, job.q, job.seed)
 
 
 @dataclass(frozen=True)
@@ -262,14 +261,11 @@ def _geometric(ratios: Sequence[float | None]) -> float | None:
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> None:
+def print_results(jobs: Sequence[Job], out: Path, data: Path) -> None:
     """Print the tables of the saved results."""
     everything: list[Cell] = []
-    for problem in dict.fromkeys(job.problem for job in jobs):
-        mine = [job for job in jobs if job.problem == problem]
-        keys = dict.fromkeys((job.peer, job.q) for job in mine)
-        records = {key: records_of([job for job in mine if (job.peer, job.q) == key], out, digest) for key in keys}
-        if any(records.values()):
+    for problem, mine in grouped(jobs, lambda job: job.problem).items():
+        if records := records_by(lambda job: (job.peer, job.q), mine, out):
             cells = cells_of(problem, records)
             print_cells(TARGETS[problem](data), cells)
             everything += cells
@@ -308,9 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batches", type=int, nargs="+")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int, help="evaluations of every run; LIMITS has those of slow optimisers")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/batches"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "batches")
     options = parser.parse_args(arguments)
     problems = options.problems or (QUICK_PROBLEMS if options.quick else PROBLEMS)
     if not (options.data / "cadata.npz").is_file():
@@ -324,10 +318,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.trials or (60 if options.quick else max(CHECKPOINTS)),
     )
     print(f"{conditions(1)}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    if not options.tables_only:
-        run_all(jobs, partial(run_job, options.data), options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest, options.data)
+    run_all(jobs, partial(run_job, options.data), options)
+    print_results(jobs, options.out, options.data)
 
 
 if __name__ == "__main__":

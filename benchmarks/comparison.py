@@ -1,9 +1,10 @@
 """Shared code of the comparisons of optimisers: each run has its own process, is saved as a file and never repeated.
 
-Files of our own optimisers carry a digest of the package's source, so that results of another version of the code are
-never mixed in.
+A program makes a list of jobs, computes the missing ones by `run_all` and reads all by `records_by`. Files of our own
+optimisers carry a digest of the package's source, so that results of another version of the code are never mixed in.
 """
 
+import argparse
 import ast
 import functools
 import hashlib
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,11 @@ __all__ = [
     "NOT_SEARCH",
     "OURS",
     "Job",
+    "add_options",
+    "grouped",
     "keep",
+    "own_digest",
+    "records_by",
     "records_of",
     "run_all",
     "source_digest",
@@ -38,6 +43,9 @@ OURS = (
 )  # fmt: skip
 #: Parts of the package that a search with the default surrogate does not load.
 NOT_SEARCH = ("plots", "adapters/shell", "adapters/botorch", "adapters/gest")
+
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Job:
         return self.problem
 
     def path(self, out: Path, digest: str) -> Path:
-        """The file of its result."""
+        """The file of its result, of the version of the package that has the digest."""
         peer = f"{self.peer}-{digest}" if self.peer in OURS else self.peer
         return out / f"{peer}_{self.title}_{self.n_trials}_{self.seed}.json"
 
@@ -82,6 +90,12 @@ def _code_of(source: str) -> bytes:
     return ast.dump(_without_docstrings(ast.parse(source))).encode()
 
 
+@functools.cache
+def own_digest() -> str:
+    """The digest of this version."""
+    return source_digest(NOT_SEARCH)
+
+
 def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         may_have_one = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
@@ -98,27 +112,58 @@ def keep(record: Mapping[str, object], path: Path) -> None:
     os.replace(draft, path)
 
 
-def records_of(jobs: Sequence[Job], out: Path, digest: str) -> list[dict[str, Any]]:
-    """The saved results, in the order of the jobs."""
-    paths = [job.path(out, digest) for job in jobs]
+def records_of(jobs: Sequence[Job], out: Path, digest: str | None = None) -> list[Record]:
+    """The saved results, in the order of the jobs; those of this version of the package by default."""
+    paths = [job.path(out, digest or own_digest()) for job in jobs]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
-def run_all(jobs: Sequence[Job], run: Callable[[Any, Path], None], out: Path, digest: str, processes: int) -> None:
-    """Run the missing jobs by `run(job, path)`, several processes at a time, and print the progress."""
-    missing = [job for job in jobs if not job.path(out, digest).exists()]
+J, K = TypeVar("J", bound=Job), TypeVar("K")
+
+
+def grouped(jobs: Sequence[J], key: Callable[[J], K]) -> dict[K, list[J]]:
+    """The jobs by a key, such as their problem, in their order."""
+    groups: dict[K, list[J]] = {}
+    for job in jobs:
+        groups.setdefault(key(job), []).append(job)
+    return groups
+
+
+def records_by(key: Callable[[J], K], jobs: Sequence[J], out: Path) -> dict[K, list[Record]]:
+    """The saved results by a key of their jobs, without groups that have none."""
+    return {name: found for name, group in grouped(jobs, key).items() if (found := records_of(group, out))}
+
+
+def add_options(parser: argparse.ArgumentParser, folder: str, processes: int = 2) -> None:
+    """The options of `run_all`, with their defaults."""
+    parser.add_argument("--jobs", type=int, default=processes, help="processes at a time, of one thread each")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out", folder), help="folder of the results: no run is repeated"
+    )
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+
+
+def run_all(jobs: Sequence[J], run: Callable[[J], Mapping[str, object]], options: argparse.Namespace) -> None:
+    """Save the results `run(job)` of the missing jobs, and print the progress, as `add_options` lets a user choose."""
+    if options.tables_only:
+        return
+    missing = [job for job in jobs if not job.path(options.out, own_digest()).exists()]
     print(f"{len(jobs)} runs, {len(jobs) - len(missing)} of them done before", flush=True)
-    if processes == 1:
+    if options.jobs == 1:
         for done, job in enumerate(missing, start=1):
-            run(job, job.path(out, digest))
+            _run(run, job, job.path(options.out, own_digest()))
             _say(done, len(missing), job)
         return
     # Processes are started afresh: a fork of one that has used threads may hang.
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(run, job, job.path(out, digest)): job for job in missing}
+    with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(_run, run, job, job.path(options.out, own_digest())): job for job in missing}
         for done, future in enumerate(as_completed(running), start=1):
             future.result()
             _say(done, len(missing), running[future])
+
+
+def _run(run: Callable[[J], Mapping[str, object]], job: J, path: Path) -> None:
+    keep(run(job), path)
 
 
 def _say(done: int, of: int, job: Job) -> None:

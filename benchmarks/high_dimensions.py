@@ -17,7 +17,6 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 import optuna
@@ -26,7 +25,7 @@ from optuna.samplers import BaseSampler
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from benchmarks.comparison import NOT_SEARCH, Job, keep, run_all, source_digest
+from benchmarks.comparison import Job, Record, add_options, run_all
 from benchmarks.functions import PROBLEMS, Array, Problem, ackley, levy
 from benchmarks.optuna_quality import installed, print_results, run_study
 from benchmarks.report import conditions
@@ -108,10 +107,10 @@ TASKS: dict[str, Callable[[], Task]] = {
 }
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and save the result."""
+def run_job(job: Job) -> Record:
+    """The study of a job."""
     samplers = {**SAMPLERS, SPHERICAL: partial(_spherical, COLUMNS[job.problem])}
-    keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed, samplers), path)
+    return run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed, samplers)
 
 
 def _spherical(dim: int, seed: int) -> BaseSampler:
@@ -127,9 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", nargs="+", choices=list(TASKS))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/high_dimensions"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "high_dimensions")
     options = parser.parse_args(arguments)
     trials = options.trials or (30 if options.quick else 1_000)
     jobs = [
@@ -139,10 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else TASKS)
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    if not options.tables_only:
-        run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest, TASKS)
+    run_all(jobs, run_job, options)
+    print_results(jobs, options.out, TASKS)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,7 @@ its errors are those of the seeds, propagated through the logarithm. Means below
 set to 1e-4. The table has only problems that all samplers of the same row have finished.
 
 HEBO and SMAC3 run where they are installed (`benchmarks/ask_tell_samplers.py` says how) and are left out elsewhere.
-Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
-continued, and nothing is computed twice. Files of earlier versions, which lack a measure, are refused. Our own files
-carry a digest of the package's source. The full comparison takes many hours on two cores.
+The full comparison takes many hours on two cores; one that was stopped is continued.
 """
 
 import argparse
@@ -35,7 +33,18 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 
-from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
+from benchmarks.comparison import (
+    Job,
+    Record,
+    add_options,
+    grouped,
+    own_digest,
+    records_by,
+    records_of,
+    run_all,
+    standard_error,
+    with_error,
+)
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
 from benchmarks.tasks import SETS, TASKS, Task
@@ -91,9 +100,9 @@ def run_study(
     return record
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and save the result."""
-    keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed), path)
+def run_job(job: Job) -> Record:
+    """The study of a job."""
+    return run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed)
 
 
 @dataclass(frozen=True)
@@ -183,17 +192,12 @@ def _text(mean: float, error: float) -> str:
     return f"{mean:.4f} +- {error:.4f}"
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str, tasks: Mapping[str, Callable[[], Task]] = TASKS) -> None:
+def print_results(jobs: Sequence[Job], out: Path, tasks: Mapping[str, Callable[[], Task]] = TASKS) -> None:
     """Print the tables of the saved results."""
     everything: list[Result] = []
-    for problem in dict.fromkeys(job.problem for job in jobs):
-        task = tasks[problem]()
-        mine = [job for job in jobs if job.problem == problem]
-        records = {
-            peer: records_of([job for job in mine if job.peer == peer], out, digest)
-            for peer in dict.fromkeys(job.peer for job in mine)
-        }
-        if any(records.values()):
+    for problem, mine in grouped(jobs, lambda job: job.problem).items():
+        if records := records_by(lambda job: job.peer, mine, out):
+            task = tasks[problem]()
             results = results_of(task, records)
             print_problem(task, results)
             everything += results
@@ -209,11 +213,11 @@ def installed(peers: Sequence[str]) -> list[str]:
     return [peer for peer in peers if not missing_packages(peer)]
 
 
-def refuse_old_files(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def refuse_old_files(jobs: Sequence[Job], out: Path) -> None:
     """Stop, before anything is run, if a kept file lacks a measure: it was written by an earlier version."""
     for job in jobs:
-        if missing := [m for record in records_of([job], out, digest) for m in MEASURES if m not in record]:
-            raise SystemExit(f"{job.path(out, digest)} has no {missing[0]}: remove it, or choose another --out")
+        if missing := [m for record in records_of([job], out) for m in MEASURES if m not in record]:
+            raise SystemExit(f"{job.path(out, own_digest())} has no {missing[0]}: remove it, or choose another --out")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -227,9 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "optuna_quality")
     parser.add_argument("--runs-only", action="store_true", help="run what is missing, print no tables")
     options = parser.parse_args(arguments)
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
@@ -241,12 +243,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    refuse_old_files(jobs, options.out, digest)
-    if not options.tables_only:
-        run_all(jobs, run_job, options.out, digest, options.jobs)
+    refuse_old_files(jobs, options.out)
+    run_all(jobs, run_job, options)
     if not options.runs_only:
-        print_results(jobs, options.out, digest)
+        print_results(jobs, options.out)
 
 
 if __name__ == "__main__":

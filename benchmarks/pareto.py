@@ -14,9 +14,7 @@ Optuna's NSGA-II and GPSampler. All get the same noise at trial i of a seed.
 values observed; BoTorch's by the posterior where there is noise, feasible with probability 0.9, by the values observed
 where there is none. *tried* are all trials of the run. Both are judged by their noise-free outcomes.
 
-Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
-continued, and nothing is computed twice. Our own files carry a digest of the package's source. BoTorch compiles a
-kernel on first use, which takes half a minute; it is kept below `--out` as well.
+BoTorch compiles a kernel on first use, which takes half a minute; it is kept below `--out`.
 """
 
 import argparse
@@ -28,7 +26,7 @@ import botorch
 import numpy as np
 import optuna
 
-from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error
+from benchmarks.comparison import Job, Record, add_options, grouped, records_by, run_all, standard_error
 from benchmarks.outcome_botorch import BOTORCH
 from benchmarks.outcome_peers import OURS_AND_OPTUNA, Loop, drive
 from benchmarks.outcomes import CONSTRAINED, FRONTS, OutcomeProblem
@@ -48,9 +46,9 @@ def suits(peer: str, problem: str) -> bool:
     return peer in OURS_AND_OPTUNA or (peer == "qlognehvi") == (problem in FRONTS)
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and save the result."""
-    keep(drive(PEERS[job.peer], PROBLEMS[job.problem], job.n_trials, job.seed), path)
+def run_job(job: Job) -> Record:
+    """The run of a job."""
+    return drive(PEERS[job.peer], PROBLEMS[job.problem], job.n_trials, job.seed)
 
 
 def print_problem(name: str, records: Mapping[str, Sequence[Mapping[str, list[float]]]]) -> None:
@@ -79,13 +77,11 @@ def _text(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3g} +- {standard_error(values):.2g}"
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path) -> None:
     """Print the tables of the saved results."""
-    for name in dict.fromkeys(job.problem for job in jobs):
-        mine = [job for job in jobs if job.problem == name]
-        kept = {peer: records_of([j for j in mine if j.peer == peer], out, digest) for peer in PEERS}
-        if any(kept.values()):
-            print_problem(name, kept)
+    for name, mine in grouped(jobs, lambda job: job.problem).items():
+        if records := records_by(lambda job: job.peer, mine, out):
+            print_problem(name, records)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -96,9 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/pareto"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "pareto")
     options = parser.parse_args(arguments)
     jobs = [
         Job(peer, problem, options.trials or (25 if options.quick else 100), seed)
@@ -108,12 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if suits(peer, problem)
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}, botorch {botorch.__version__}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    if not options.tables_only:
-        # Not the common folder of torch: a lock that a stopped process left there makes the next one wait for ever.
-        os.environ.setdefault("TORCH_EXTENSIONS_DIR", str((options.out / "torch_extensions").resolve()))
-        run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest)
+    # Not the common folder of torch: a lock that a stopped process left there makes the next one wait for ever.
+    os.environ.setdefault("TORCH_EXTENSIONS_DIR", str((options.out / "torch_extensions").resolve()))
+    run_all(jobs, run_job, options)
+    print_results(jobs, options.out)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ that pruned studies have more trials.
 - last fifth: mean of f above its minimum over the last fifth of the trials, pruned ones included;
 - error of the mean: median over the seeds of |mean - f| at the point that BKBSampler recommends.
 
-All are in units of the IQR. Runs are kept as files of `--out`, as in `benchmarks/optuna_quality.py`.
+All are in units of the IQR.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvin
 from optuna.trial import TrialState
 
 from benchmarks import comparison
-from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS as FUNCTIONS
 from benchmarks.functions import Array
 from benchmarks.report import conditions, limited_threads, print_table
@@ -139,19 +139,16 @@ def run_study(peer: str, problem: str, pruner: str, n_steps: int, seed: int) -> 
     }
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and save the result."""
-    keep(run_study(job.peer, job.problem, job.pruner, job.n_trials, job.seed), path)
+def run_job(job: Job) -> Record:
+    """The study of a job."""
+    return run_study(job.peer, job.problem, job.pruner, job.n_trials, job.seed)
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path) -> None:
     """One table a problem: a row a pruner and sampler."""
-    for problem in dict.fromkeys(job.problem for job in jobs):
-        groups: dict[tuple[str, str], list[Job]] = {}
-        for job in jobs:
-            if job.problem == problem:
-                groups.setdefault((job.pruner, job.peer), []).append(job)
-        rows = [(*group, *_cells(found)) for group, mine in groups.items() if (found := records_of(mine, out, digest))]
+    for problem, mine in grouped(jobs, lambda job: job.problem).items():
+        records = records_by(lambda job: (job.pruner, job.peer), mine, out)
+        rows = [(*group, *_cells(found)) for group, found in records.items()]
         print_table(
             f"{problem}: regret / IQR, mean +- standard error",
             ("pruner", "sampler", "seeds", "trials", "complete", "recommended", "last fifth", "error of the mean"),
@@ -180,8 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/pruning"))
+    add_options(parser, "pruning")
     options = parser.parse_args(arguments)
     jobs = [
         Job(peer, problem, options.steps or (400 if options.quick else 2_000), seed, pruner)
@@ -191,9 +187,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for peer in options.peers
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest)
+    run_all(jobs, run_job, options)
+    print_results(jobs, options.out)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.comparison import NOT_SEARCH, Job, records_of, source_digest
+from benchmarks.comparison import Job, records_of
 from benchmarks.optuna_quality import Result, geometric_mean, results_of
 from benchmarks.tasks import DEVELOPMENT, TASKS
 from bkbopt.plots.style import SERIES, legend_below, log_ticks, new_figure
@@ -37,14 +37,14 @@ LENGTHS = (300, 1_000, 5_000)
 
 def kept_results(folder: Path, seeds: int = 10) -> list[Result]:
     """Saved results of `optuna_quality` for all samplers, on the problems whose minimum is known."""
-    digest, results = source_digest(NOT_SEARCH), []
+    results = []
     for name in DEVELOPMENT:
         if (task := TASKS[name]()).minimum is None:
             continue
         records: dict[str, list[Mapping[str, Any]]] = {}
         for peer in NAMES:
             jobs = [Job(peer, name, n, seed) for seed in range(seeds) for n in LENGTHS]
-            if found := records_of(jobs, folder, digest):
+            if found := records_of(jobs, folder):
                 records[peer] = list(found)
         if records:
             results += results_of(task, records)

@@ -9,10 +9,6 @@ side of each column is cut short, to 30 to 60 % of its length and on alternate s
 - simple regret: noise-free value of the point recommended at the end, above the minimum;
 - mean regret: noise-free value of the average trial, above the minimum (cumulative regret over trials);
 - last fifth: the same over the last fifth of the trials, the regret of a converged run.
-
-Each run has one thread and a process of its own, and is kept as a file of `--out`: a run that was stopped is
-continued, and nothing is computed twice. Our own files carry a digest of the package's source, so that results of
-another version of the code are never mixed in.
 """
 
 import argparse
@@ -23,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import comparison
-from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Problem
 from benchmarks.peers import PEERS, run_peer
 from benchmarks.report import conditions, print_table
@@ -68,13 +64,13 @@ class Job(comparison.Job):
         return problem_named(self.problem).name
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and write its regrets, divided by the IQR, atomically."""
+def run_job(job: Job) -> Record:
+    """Its regrets, divided by the IQR."""
     problem = problem_named(job.problem)
     run = run_peer(job.peer, problem, job.n_trials, job.seed)
     regret = (run.f_true - problem.minimum) / problem.iqr
     recommended = (problem.value(run.recommended) - problem.minimum) / problem.iqr
-    record = {
+    return {
         "simple": float(recommended[-1]),
         "mean": float(regret.mean()),
         "last_fifth": float(regret[-max(job.n_trials // 5, 1) :].mean()),
@@ -83,20 +79,16 @@ def run_job(job: Job, path: Path) -> None:
         "recommended": recommended.tolist(),
         "regret": regret.tolist(),
     }
-    keep(record, path)
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path) -> None:
     """Print one table a problem from the saved results."""
-    for name in dict.fromkeys(job.problem for job in jobs):
+    for name, mine in grouped(jobs, lambda job: job.problem).items():
         problem, rows = problem_named(name), []
-        mine = [job for job in jobs if job.problem == name]
-        for peer in dict.fromkeys(job.peer for job in mine):
-            records = records_of([job for job in mine if job.peer == peer], out, digest)
-            if records:
-                columns = [with_error([r[key] for r in records]) for key in ("simple", "mean", "last_fifth")]
-                seconds = float(np.median([r["seconds"] for r in records])) / mine[0].n_trials
-                rows.append((peer, len(records), *columns, 1e3 * seconds))
+        for peer, records in records_by(lambda job: job.peer, mine, out).items():
+            columns = [with_error([r[key] for r in records]) for key in ("simple", "mean", "last_fifth")]
+            seconds = float(np.median([r["seconds"] for r in records])) / mine[0].n_trials
+            rows.append((peer, len(records), *columns, 1e3 * seconds))
         print_table(
             f"{problem.name}, d = {problem.dim}, {mine[0].n_trials} trials: regret / IQR, mean +- standard error",
             ("optimiser", "seeds", "simple regret", "mean regret", "last fifth", "ms/trial"),
@@ -112,9 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", nargs="+", choices=list(TRIALS), default=list(TRIALS))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int, help="on every problem, in place of the numbers of each")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/sample_efficiency"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "sample_efficiency")
     options = parser.parse_args(arguments)
     peers = options.peers or (QUICK if options.quick else ORDER)
     seeds = options.seeds or (2 if options.quick else 10)
@@ -126,10 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems
     ]
     print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")
-    digest = source_digest(NOT_SEARCH)
-    if not options.tables_only:
-        run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest)
+    run_all(jobs, run_job, options)
+    print_results(jobs, options.out)
 
 
 if __name__ == "__main__":

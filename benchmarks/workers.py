@@ -33,7 +33,7 @@ import numpy as np
 import bkbopt as bo
 from benchmarks import comparison
 from benchmarks.batch_problems import Target, of_box
-from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import Record, add_options, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Array
 from benchmarks.report import conditions, limited_threads, print_table
 
@@ -210,24 +210,21 @@ class Job(comparison.Job):
         return f"{self.problem}-w{self.workers}"
 
 
-def run_job(job: Job, path: Path) -> None:
-    """Run it and save the result."""
+def run_job(job: Job) -> Record:
+    """The simulation of a job."""
     target = of_box(PROBLEMS[job.problem])
     with limited_threads(1):
-        driver = CROWDS[job.peer](target, job.seed)
-        keep(simulate(target, driver, job.workers, job.n_trials, job.seed), path)
+        return simulate(target, CROWDS[job.peer](target, job.seed), job.workers, job.n_trials, job.seed)
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path) -> None:
     """Print the table of the saved results."""
     rows = []
-    for workers, peer in dict.fromkeys((job.workers, job.peer) for job in jobs):
-        records = records_of([job for job in jobs if (job.workers, job.peer) == (workers, peer)], out, digest)
-        if records:
-            mean = partial(_mean, records)
-            numbers = (100 * mean("busy"), mean("minutes"), mean("ms"), mean("failed"))
-            regrets = [with_error([r[key] for r in records]) for key in ("recommended", "last_fifth", "average")]
-            rows.append((f"{workers:,}", peer, len(records), *numbers, *regrets))
+    for (workers, peer), records in records_by(lambda job: (job.workers, job.peer), jobs, out).items():
+        mean = partial(_mean, records)
+        numbers = (100 * mean("busy"), mean("minutes"), mean("ms"), mean("failed"))
+        regrets = [with_error([r[key] for r in records]) for key in ("recommended", "last_fifth", "average")]
+        rows.append((f"{workers:,}", peer, len(records), *numbers, *regrets))
     print_table(
         f"{PROBLEM}, noise sd 0.1 IQR, {jobs[0].n_trials:,} evaluations: a crowd of workers; regret / IQR",
         HEADER,
@@ -248,9 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, nargs="+")
     parser.add_argument("--trials", type=int)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/workers"))
-    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    add_options(parser, "workers", processes=1)
     options = parser.parse_args(arguments)
     trials = options.trials or (300 if options.quick else 5_000)
     jobs = [
@@ -260,10 +255,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in range(options.seeds)
     ]
     print(f"{conditions(1)}; {options.jobs} process(es)")
-    digest = source_digest(NOT_SEARCH)
-    if not options.tables_only:
-        run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest)
+    run_all(jobs, run_job, options)
+    print_results(jobs, options.out)
 
 
 if __name__ == "__main__":
