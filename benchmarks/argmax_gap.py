@@ -10,7 +10,6 @@ starts.
 - ms: time of the search.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.functions import PROBLEMS as FUNCTIONS
 from benchmarks.report import conditions, limited_threads, print_table
 from bkbopt.search.criteria.criterion import UpperBound
@@ -72,14 +72,12 @@ def gap(opt: bo.Optimizer, beta: float, seed: int, settings: SearchSettings | No
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row a function."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two seeds, 60 trials")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int)
-    parser.add_argument("--beta", type=float, default=3.0)
+    parser = Arguments(__doc__)
+    parser.option("--seeds", 10, quick=2, help="models of each function")
+    parser.option("--trials", 300, quick=60, help="noisy trials that a model has learnt")
+    parser.option("--beta", 3.0, help="standard deviations in the upper confidence bound")
     options = parser.parse_args(arguments)
-    n_seeds = options.seeds or (2 if options.quick else 10)
-    n_trials = options.trials or (60 if options.quick else 300)
+    n_seeds, n_trials = options.seeds, options.trials
     rows = []
     with limited_threads(1):
         print(conditions(1))

@@ -18,7 +18,6 @@ Regret is in units of the interquartile range, in `gp-pool` of the standard devi
 the pools of real data are left out.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ import numpy as np
 import torch
 
 from benchmarks import comparison
+from benchmarks.arguments import Arguments
 from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
 from benchmarks.batch_problems import BOXES, POOLS, TARGETS, Target
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
@@ -296,27 +296,20 @@ def jobs_of(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 60 evaluations, q = 1 and 10, two problems")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with casp.npz and cadata.npz")
-    parser.add_argument("--peers", nargs="+", choices=list(BATCHERS))
-    parser.add_argument("--problems", nargs="+", choices=list(TARGETS))
-    parser.add_argument("--batches", type=int, nargs="+")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int, help="evaluations of every run; LIMITS has those of slow optimisers")
+    parser = Arguments(__doc__)
+    parser.option("--data", DATA, help="folder with casp.npz and cadata.npz")
+    parser.option("--peers", ORDER, quick=QUICK, choices=BATCHERS, help="optimisers, see batch_peers.py")
+    parser.option("--problems", PROBLEMS, quick=QUICK_PROBLEMS, choices=TARGETS, help="see batch_problems.py")
+    parser.option("--batches", BATCHES, quick=BATCHES[:2], help="sizes of batches")
+    parser.option("--seeds", 3, quick=2, help="runs of each")
+    parser.option("--trials", max(CHECKPOINTS), quick=60, help="evaluations of a run, of qlognei 300 at most")
     add_options(parser, "batches")
     options = parser.parse_args(arguments)
-    problems = options.problems or (QUICK_PROBLEMS if options.quick else PROBLEMS)
+    problems = options.problems
     if not (options.data / "cadata.npz").is_file():
         print(f"{options.data} has no cadata.npz: pools of real data are left out")
         problems = [problem for problem in problems if problem not in POOLS]
-    jobs = jobs_of(
-        options.peers or (QUICK if options.quick else ORDER),
-        problems,
-        options.batches or ((1, 10) if options.quick else BATCHES),
-        options.seeds or (2 if options.quick else 3),
-        options.trials or (60 if options.quick else max(CHECKPOINTS)),
-    )
+    jobs = jobs_of(options.peers, problems, options.batches, options.seeds, options.trials)
     print(f"{conditions(1)}; {options.jobs} process(es)")
     run_all(jobs, partial(run_job, options.data), options)
     print_results(jobs, options.out, options.data)

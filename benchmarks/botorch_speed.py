@@ -49,6 +49,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood, VariationalELBO
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
+from benchmarks.arguments import Arguments
 from benchmarks.report import MemoryWatch, conditions, limited_threads, print_table, rss_mb
 from bkbopt.adapters.botorch import BKBModel
 
@@ -267,26 +268,25 @@ def _ratio(a: Sequence[Measured], b: Sequence[Measured], field: str) -> float | 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="500 points, and a minute for each model")
+    parser = Arguments(__doc__)
+    names = tuple(MODELS)
     parser.add_argument("--full", action="store_true", help="the variational GP with 1,000 inducing points too")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--sizes", type=int, nargs="+")
-    parser.add_argument("--models", nargs="+", choices=list(MODELS))
-    parser.add_argument("--limit", type=float, help="seconds for a model at one size (default 240)")
-    parser.add_argument("--restarts", type=int, default=10)
-    parser.add_argument("--raw-samples", type=int, default=256)
-    parser.add_argument("--turns", type=int, default=TURNS)
-    options = parser.parse_args(arguments)
-    sizes = options.sizes or (SIZES[:1] if options.quick else SIZES)
+    parser.option("--threads", 2, help="of all models")
+    parser.option("--sizes", SIZES, quick=SIZES[:1], help="points that a model is fitted to")
     # A minute is not enough to fit the variational GP.
-    names = options.models or list(MODELS)[: 3 if options.quick else 5 if options.full else 4]
-    limit = options.limit or (60.0 if options.quick else 240.0)
+    parser.option("--models", names[:4], quick=names[:3], choices=names, help="what to measure")
+    parser.option("--limit", 240.0, quick=60.0, help="seconds for a model at one size")
+    parser.option("--restarts", 10, help="starts of optimize_acqf")
+    parser.option("--raw-samples", 256, help="random points that the starts are chosen from")
+    parser.option("--turns", TURNS, help="times that each model is measured, as far as the limit allows")
+    options = parser.parse_args(arguments)
+    sizes, limit = options.sizes, options.limit
+    models = names if options.full else options.models
     print(f"{conditions(options.threads)}, botorch {botorch.__version__}; at most {limit:.0f} s a model and size")
     results: dict[tuple[str, int], list[Measured]] = {}
     slow: set[str] = set()
     for n in sizes:
-        found, unfinished = take_turns([name for name in names if name not in slow], n, limit, options)
+        found, unfinished = take_turns([name for name in models if name not in slow], n, limit, options)
         slow |= unfinished
         results |= {(name, n): turns for name, turns in found.items()}
         print_size(n, {name: Measured.median(turns) for name, turns in found.items()})

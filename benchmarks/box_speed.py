@@ -12,7 +12,6 @@ past data: points of the previous window moved by normal steps of 0.02 a column,
 Then follows a true run, in which every point is asked for.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table, rss_mb
 from bkbopt.kernels import matern52, rbf
 from bkbopt.surrogates import Surrogate
@@ -142,24 +142,20 @@ def _print(title: str, rows: Sequence[tuple[object, ...]]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table a case, and one of a true run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small windows, up to 2,000, a true run to 500")
-    parser.add_argument("--full", action="store_true", help="a true run to 10,000")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--sizes", type=int, nargs="+")
-    parser.add_argument("--window", type=int)
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--true-run", type=int, help="evaluations of the true run; 0 leaves it out")
+    parser = Arguments(__doc__)
+    parser.option("--threads", 1, help="of torch and BLAS")
+    parser.option("--sizes", (500, 2_000, 5_000, 10_000), quick=(500, 1_000, 2_000), help="evaluations, increasing")
+    parser.option("--window", 60, quick=20, help="asks and tells that are measured at each size")
+    parser.option("--cases", tuple(CASES), choices=CASES, help="what to measure")
+    parser.option(
+        "--true-run", 3_000, quick=500, help="evaluations of the true run, of the first case; 0 leaves it out"
+    )
     options = parser.parse_args(arguments)
-    sizes = options.sizes or ([500, 1_000, 2_000] if options.quick else [500, 2_000, 5_000, 10_000])
-    window = options.window or (20 if options.quick else 60)
-    n_true = options.true_run
-    if n_true is None:
-        n_true = 500 if options.quick else 10_000 if options.full else 3_000
+    window, n_true = options.window, options.true_run
     with limited_threads(options.threads):
         print(conditions(options.threads))
         for name in options.cases:
-            _print(f"{CASES[name].title}; windows of {window}", measure(CASES[name], sizes, window))
+            _print(f"{CASES[name].title}; windows of {window}", measure(CASES[name], options.sizes, window))
         if n_true:
             case = CASES[options.cases[0]]
             step = max(n_true // 6, 1)

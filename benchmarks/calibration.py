@@ -17,7 +17,6 @@ over them. A second optimizer with other random numbers is told the same values:
 ratio of their bounds. By default two of the prior's problems are searched to 300 values and the others to 100.
 """
 
-import argparse
 import math
 import sys
 import time
@@ -29,6 +28,7 @@ import numpy as np
 import torch
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.functions import NOISE_SHARE, PROBLEMS, Array
 from benchmarks.report import conditions, limited_threads, print_table
 from bkbopt.kernels import matern52
@@ -236,20 +236,19 @@ def _rows(problem: str, values: Sequence[int], runs: Sequence[Sequence[Reading]]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the searches and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two problems, three runs of 25 and 50 values")
-    parser.add_argument("--runs", type=int, default=None)
-    parser.add_argument("--values", type=int, nargs="+", default=None)
-    parser.add_argument("--problems", nargs="+", default=None, metavar="KIND NAME", help="such as 'pool prior3'")
+    parser = Arguments(__doc__)
+    parser.option("--runs", 20, quick=3, help="searches of each problem")
+    text = "numbers of values (default 25 50 100, of two problems 300 too; with --quick 25 50)"
+    parser.add_argument("--values", type=int, nargs="+", help=text)
+    parser.option("--problems", (*LONG, *SHORT, *LIMITED), quick=QUICK, help="a kind and a name each, in quotes")
     options = parser.parse_args(arguments)
-    runs = options.runs or (3 if options.quick else 20)
     print(conditions(1))
     certificates, bands = [], []
     with limited_threads(1):
-        for problem in options.problems or (QUICK if options.quick else (*LONG, *SHORT, *LIMITED)):
+        for problem in options.problems:
             values = sorted(options.values or ([25, 50] if options.quick else VALUES[: 4 if problem in LONG else 3]))
             start = time.perf_counter()
-            found = [readings(problem, seed, values) for seed in range(runs)]
+            found = [readings(problem, seed, values) for seed in range(options.runs)]
             print(f"{problem}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
             more = _rows(problem, values, found)
             certificates += more[0]
@@ -259,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         *("s", "s an ask"),
     )
     note = "medians, regret and bounds in units of the IQR; bound / regret over runs with a regret"
-    print_table(f"regret certificate at 0.95, {runs} runs", header, certificates, note)
+    print_table(f"regret certificate at 0.95, {options.runs} runs", header, certificates, note)
     header = ("problem", "values", "1 sd, fitted", "2 sd, fitted", "1 sd, averaged", "2 sd, averaged")
     print_table("share of fresh points within the posterior's bands; 0.68 and 0.95 are right", header, bands)
 

@@ -5,7 +5,6 @@ runs in this process first, over the same rows in eight files; all must ask for 
 thread. Columns are those of `benchmarks.large_pool`.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.large_pool import D, value
 from benchmarks.report import conditions, limited_threads, print_table
 
@@ -42,16 +42,13 @@ def measure(pool: Any, steps: int, batch: int) -> tuple[list[float], list[int | 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="20,000 rows, 1 and 2 processes, 10 steps")
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--workers", type=int, nargs="+")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--batch", type=int, default=32)
+    parser = Arguments(__doc__)
+    parser.option("--rows", 1_000_000, quick=20_000, help="rows of the pool")
+    parser.option("--workers", (1, 2, 4), quick=(1, 2), help="processes of the cluster")
+    parser.option("--steps", 60, quick=10, help="asks and tells after ten start-up trials")
+    parser.option("--batch", 32, help="size of the batch that is asked for at the end")
     options = parser.parse_args(arguments)
-    n = options.rows or (20_000 if options.quick else 1_000_000)
-    workers = options.workers or ([1, 2] if options.quick else [1, 2, 4])
-    steps = options.steps or (10 if options.quick else 60)
+    n, steps = options.rows, options.steps
     from distributed import Client, LocalCluster
 
     with limited_threads(1), tempfile.TemporaryDirectory() as folder:
@@ -61,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             np.save(Path(folder) / f"{i}.npy", part)
         own, expected = measure(bo.Pool(folder), steps, options.batch)
         table: list[tuple[object, ...]] = [("this process", *own, "-")]
-        for k in workers:
+        for k in options.workers:
             with (
                 LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None) as cluster,
                 Client(cluster) as client,

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import bkbopt
+from benchmarks.arguments import Arguments
 
 __all__ = [
     "NOT_SEARCH",
@@ -134,12 +135,10 @@ def records_by(key: Callable[[J], K], jobs: Sequence[J], out: Path) -> dict[K, l
     return {name: found for name, group in grouped(jobs, key).items() if (found := records_of(group, out))}
 
 
-def add_options(parser: argparse.ArgumentParser, folder: str, processes: int = 2) -> None:
+def add_options(parser: Arguments, folder: str, processes: int = 2) -> None:
     """The options of `run_all`, with their defaults."""
-    parser.add_argument("--jobs", type=int, default=processes, help="processes at a time, of one thread each")
-    parser.add_argument(
-        "--out", type=Path, default=Path("out", folder), help="folder of the results: no run is repeated"
-    )
+    parser.option("--jobs", processes, help="processes at a time, of one thread each")
+    parser.option("--out", Path("out", folder), help="folder of the results: no run is repeated")
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
 
 

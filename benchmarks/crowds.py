@@ -17,12 +17,12 @@ Every measurement is a process of its own with one thread (`benchmarks/crowd_par
 processor, medians over the repeats.
 """
 
-import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks import crowd_parts
+from benchmarks.arguments import Arguments
 from benchmarks.in_turns import HEADER, compared, measured, versions
 from benchmarks.report import conditions, print_table
 
@@ -65,21 +65,19 @@ def measure(part: str, size: int, checkout: Path) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure everything, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one repeat, small sizes")
+    parser = Arguments(__doc__)
     parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
-    parser.add_argument("--repeats", type=int, help="processes a measurement (default 3)")
-    parser.add_argument("--parts", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.option("--repeats", 3, quick=1, help="processes a measurement")
+    parser.option("--parts", tuple(SIZES), choices=SIZES, help="what to measure")
     parser.add_argument("--size", type=int, help="one size for all parts")
     options = parser.parse_args(arguments)
     sizes = {**SIZES, **QUICK} if options.quick else SIZES
     checkouts, rows = versions(options.against), list[tuple[object, ...]]()
     print(conditions(1))
-    repeats = options.repeats or (1 if options.quick else 3)
     for part in options.parts:
         for size in (options.size,) if options.size else sizes[part]:
             title = TITLES.get(part, "box").format(size)
-            rows += compared(partial(measure, part, size), checkouts, repeats, title)
+            rows += compared(partial(measure, part, size), checkouts, options.repeats, title)
     header = HEADER[len(checkouts) - 1]
     print_table("What suggestions cost: processor time of one thread, medians", header, rows)
     print(conditions(1))

@@ -14,7 +14,6 @@ right, more where it is too small. Always variance >= residual, so that variance
 Run it as `python -m benchmarks.dtc_variance [--points 1000] [--seeds 3] [--quick]`.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table
 from bkbopt.kernels import ARDKernel, gram, matern52, rbf
 from bkbopt.posterior import GaussianState
@@ -135,12 +135,11 @@ def _dimensions(case: Case, n: int, max_inducing: int) -> list[object]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=1_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="one seed and 300 points")
+    parser = Arguments(__doc__)
+    parser.option("--points", 1_000, quick=300, help="points that are learnt, and as many to predict")
+    parser.option("--seeds", 3, quick=1, help="functions of each case")
     options = parser.parse_args(arguments)
-    n, seeds = (300, 1) if options.quick else (options.points, options.seeds)
+    n, seeds = options.points, options.seeds
     with limited_threads(1):
         print(conditions(1))
         rows = [row for case in CASES for m in BUDGETS if m < n for row in _rows(case, n, m, seeds)]

@@ -4,13 +4,13 @@
 with `rows(quick) -> rows`; each is registered below by one line. Ends with 1 if an outcome must not be.
 """
 
-import argparse
 import importlib
 import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
 
+from benchmarks.arguments import Arguments
 from tests.faults.rows import Row
 
 __all__ = ["HARNESSES", "main", "rows_of"]
@@ -40,13 +40,12 @@ def _line(row: Row) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fault_table", description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a slice of each, as in the tests: a minute or two")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=list(HARNESSES), help=", ".join(HARNESSES))
+    parser = Arguments(__doc__)
+    parser.option("--only", tuple(HARNESSES), choices=HARNESSES, help="harnesses; with --quick a slice of each")
     options = parser.parse_args(arguments)
     failed = False
     print("| what was injected | how often | outcome |\n| --- | --- | --- |", flush=True)
-    for name in options.only or HARNESSES:
+    for name in options.only:
         start = time.monotonic()
         for row in rows_of(name, quick=options.quick):
             print(_line(row), flush=True)

@@ -12,7 +12,6 @@ Seconds are wall-clock time after a first run that is not counted. The processor
 that torch takes. `--device cpu` runs the program's code where there is no GPU; its ratios then say nothing.
 """
 
-import argparse
 import copy
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table
 from bkbopt.search.maximizers.pool import PoolMaximizer
 
@@ -110,23 +110,20 @@ def compare(n: int, m: int, device: str) -> list[object]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="100,000 rows and 50 inducing points")
-    parser.add_argument("--rows", type=int, nargs="+")
-    parser.add_argument("--features", type=int)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--threads", type=int, default=0)
+    parser = Arguments(__doc__)
+    parser.option("--rows", (1_000_000, 10_000_000), quick=(100_000,), help="rows of the pool")
+    parser.option("--features", 300, quick=50, help="inducing points")
+    parser.option("--device", "cuda", help="what the processor is compared with")
+    parser.option("--threads", torch.get_num_threads(), help="of the processor")
     options = parser.parse_args(arguments)
     if torch.device(options.device).type == "cuda" and not torch.cuda.is_available():
         print("gpu: torch finds no CUDA device on this machine, so nothing was measured.")
         return
-    sizes = options.rows or ([100_000] if options.quick else [1_000_000, 10_000_000])
-    m = options.features or (50 if options.quick else 300)
-    threads = options.threads or torch.get_num_threads()
+    m, threads = options.features, options.threads
     name = torch.cuda.get_device_name(options.device) if torch.device(options.device).type == "cuda" else options.device
     print(f"{conditions(threads)}; {name}")
     with limited_threads(threads):
-        rows = [compare(n, m, options.device) for n in sizes]
+        rows = [compare(n, m, options.device) for n in options.rows]
     print_table(
         f"{D} columns of float64, {m} inducing points",
         [

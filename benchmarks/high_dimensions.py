@@ -13,7 +13,6 @@ Gaussian process, gets 300 trials.
 | levy100-off    | 100     | a bowl under ripples, of all columns                                                      |
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -25,6 +24,7 @@ from optuna.samplers import BaseSampler
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import Job, Record, add_options, run_all
 from benchmarks.functions import PROBLEMS, Array, Problem, ackley, levy
 from benchmarks.optuna_quality import installed, print_results, run_study
@@ -120,20 +120,18 @@ def _spherical(dim: int, seed: int) -> BaseSampler:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 30 trials, two functions, three samplers")
-    parser.add_argument("--peers", nargs="+", choices=[*SAMPLERS, SPHERICAL])
-    parser.add_argument("--problems", nargs="+", choices=list(TASKS))
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int)
+    parser = Arguments(__doc__)
+    parser.option("--peers", ORDER, quick=QUICK, choices=[*SAMPLERS, SPHERICAL], help="samplers")
+    parser.option("--problems", tuple(TASKS), quick=QUICK_PROBLEMS, choices=TASKS, help="functions")
+    parser.option("--seeds", 5, quick=2, help="runs of each")
+    parser.option("--trials", 1_000, quick=30, help="trials of a run, of turbo 300 at most")
     add_options(parser, "high_dimensions")
     options = parser.parse_args(arguments)
-    trials = options.trials or (30 if options.quick else 1_000)
     jobs = [
-        Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
-        for peer in installed(options.peers or (QUICK if options.quick else ORDER))
-        for seed in range(options.seeds or (2 if options.quick else 5))
-        for problem in options.problems or (QUICK_PROBLEMS if options.quick else TASKS)
+        Job(peer, problem, min(options.trials, LIMITS.get(peer, options.trials)), seed)
+        for peer in installed(options.peers)
+        for seed in range(options.seeds)
+        for problem in options.problems
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
     run_all(jobs, run_job, options)

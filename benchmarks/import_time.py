@@ -1,12 +1,15 @@
 """Import times: of the optimizer relative to torch, and of the command line.
 
-Run it as `python -m benchmarks.import_time [runs]`: medians over interleaved runs in fresh processes. The goal is a
-ratio of at most 1.3 for the optimizer, and 0.1 s for the command line, since commands on the log need no model.
+Run it as `python -m benchmarks.import_time`: medians over interleaved runs in fresh processes. The goal is a ratio of
+at most 1.3 for the optimizer, and 0.1 s for the command line, since commands on the log need no model.
 """
 
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+
+from benchmarks.arguments import Arguments
 
 AIM, SHELL_AIM = 1.3, 0.1
 TORCH, OURS, SHELL = "import torch", "from bkbopt import Optimizer", "import bkbopt.adapters.shell"
@@ -18,8 +21,11 @@ def import_seconds(statement: str) -> float:
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
-def main(runs: int = 11) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Time the imports in turns, so that the load of the machine affects all, and print the medians."""
+    parser = Arguments(__doc__)
+    parser.option("--runs", 11, quick=3, help="imports of each")
+    runs = parser.parse_args(arguments).runs
     statements = (TORCH, OURS, SHELL)
     for statement in statements:
         import_seconds(statement)  # fills the caches of the disk and of compiled modules
@@ -31,4 +37,4 @@ def main(runs: int = 11) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    main()

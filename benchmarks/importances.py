@@ -8,7 +8,6 @@ and seeds: from the total indices, which count interactions for each of their pa
 indices, which leave them out. PED-ANOVA and fANOVA estimate main effects, ours total indices.
 """
 
-import argparse
 import math
 import time
 from collections import defaultdict
@@ -27,6 +26,7 @@ from optuna.importance import (
 )
 from scipy.stats import sobol_indices, uniform
 
+from benchmarks.arguments import Arguments
 from benchmarks.functions import PROBLEMS, Problem
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.samplers import quiet_optuna
@@ -112,9 +112,8 @@ def study_of(function: Function, sampler: str, n_trials: int, seed: int) -> optu
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one seed, 100 trials, two functions")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = Arguments(__doc__)
+    parser.option("--seeds", 3, quick=1, help="studies of each function, sampler and length")
     options = parser.parse_args(arguments)
     functions = dict(list(FUNCTIONS.items())[:2]) if options.quick else FUNCTIONS
     measured = defaultdict[tuple[str, int, str], list[tuple[float, float, float]]](list)
@@ -122,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for function in functions.values():
             true = function.indices()
             for sampler, n_trials in ((s, n) for s in SAMPLERS for n in ((100,) if options.quick else (100, 300))):
-                for seed in range(1 if options.quick else options.seeds):
+                for seed in range(options.seeds):
                     study = study_of(function, sampler, n_trials, seed)
                     for name, evaluator in EVALUATORS.items():
                         start = time.perf_counter()

@@ -3,7 +3,6 @@
 Run it as `python -m benchmarks.kernel_overhead [--repeats 200] [--threads 1]`.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ import gpytorch
 import torch
 from torch import Tensor
 
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table
 from bkbopt.kernels import ARDKernel, matern52
 
@@ -55,9 +55,9 @@ def _interleaved_ms(calls: Sequence[Callable[[], object]], repeats: int) -> list
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Time both kernels side by side and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--threads", type=int, default=1)
+    parser = Arguments(__doc__)
+    parser.option("--repeats", 200, quick=50, help="calls of each")
+    parser.option("--threads", 1, help="of torch and BLAS")
     options = parser.parse_args(arguments)
     ours, theirs = pair_of_kernels()
     generator = torch.Generator().manual_seed(0)

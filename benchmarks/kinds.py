@@ -5,12 +5,12 @@ Run it as `python -m benchmarks.kinds [--quick] [--against CHECKOUT] [--trials 2
 `Optimizer` in a process of its own with one thread (`benchmarks/kind_parts.py`); times are those of the processor.
 """
 
-import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks import kind_parts
+from benchmarks.arguments import Arguments
 from benchmarks.in_turns import HEADER, compared, measured, versions
 from benchmarks.report import conditions, print_table
 
@@ -23,14 +23,13 @@ def _measure(kind: str, trials: int, checkout: Path) -> dict[str, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure each kind, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one repeat of 60 trials")
+    parser = Arguments(__doc__)
     parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
-    parser.add_argument("--trials", type=int, help="trials of a run (default 200)")
-    parser.add_argument("--repeats", type=int, help="processes a measurement (default 3)")
-    parser.add_argument("--kinds", nargs="+", choices=list(kind_parts.KINDS), default=list(kind_parts.KINDS))
+    parser.option("--trials", 200, quick=60, help="trials of a run")
+    parser.option("--repeats", 3, quick=1, help="processes a measurement")
+    parser.option("--kinds", tuple(kind_parts.KINDS), choices=kind_parts.KINDS, help="kinds of problems")
     options = parser.parse_args(arguments)
-    trials, repeats = options.trials or (60 if options.quick else 200), options.repeats or (1 if options.quick else 3)
+    trials, repeats = options.trials, options.repeats
     checkouts, rows = versions(options.against), list[tuple[object, ...]]()
     for kind in options.kinds:
         rows += compared(partial(_measure, kind, trials), checkouts, repeats, kind)

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 
 __all__ = ["main", "measure", "write_rows"]
@@ -129,18 +130,15 @@ HEADER = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="100,000 rows, 20 steps, batches of 32")
-    parser.add_argument("--rows", type=int, nargs="+")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--threads", type=int, default=1)
+    parser = Arguments(__doc__)
+    parser.option("--rows", (1_000_000, 10_000_000), quick=(100_000,), help="rows of the pools")
+    parser.option("--steps", 120, quick=20, help="asks and tells after ten start-up trials")
+    parser.option("--batch", 384, quick=32, help="size of the batch that is asked for at the end")
+    parser.option("--threads", 1, help="of torch and BLAS")
     parser.add_argument("--folder", type=Path, help="for the rows; default: the system's folder for temporary files")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    options.steps = options.steps or (20 if options.quick else 120)
-    options.batch = options.batch or (32 if options.quick else 384)
-    sizes = options.rows or ([100_000] if options.quick else [1_000_000, 10_000_000])
+    sizes = options.rows
     if options.child is not None:
         with limited_threads(options.threads):
             print(json.dumps(measure(options.child, sizes[0], options.steps, options.batch)))

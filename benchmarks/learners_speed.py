@@ -14,7 +14,6 @@ sets; "to aim" is our rounds a second of processor time over its upper end.
 Then PKAWV with Taylor features runs through a long synthetic stream in chunks; its memory is measured.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.arguments import Arguments
 from benchmarks.report import Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt import learners as bl
 from bkbopt.learners import OnlineLearner
@@ -171,28 +171,25 @@ def million_rows(rows: int, d: int = 18, chunk: int = 50_000) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table a stream, and the long run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments(__doc__)
     parser.add_argument("--data", type=Path, help=f"folder of the data sets (default: {DATA}, if it is there)")
-    parser.add_argument("--streams", nargs="+", choices=LENGTHSCALES, default=list(LENGTHSCALES))
-    parser.add_argument("--quick", action="store_true", help="20,000 rows, and 100,000 for the long run")
-    parser.add_argument("--rows", type=int, help="rows of a stream at most")
-    parser.add_argument("--long", type=int, help="rows of the long run; 0 leaves it out (default: a million)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for how long a learner is run again")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.option("--streams", tuple(LENGTHSCALES), choices=LENGTHSCALES, help="data sets")
+    parser.option("--rows", None, quick=20_000, help="rows of a stream at most")
+    parser.option("--long", 1_000_000, quick=100_000, help="rows of the long run; 0 leaves it out")
+    parser.option("--seconds", 1.0, help="for how long a learner is run again")
+    parser.option("--threads", 1, help="of torch and BLAS")
     options = parser.parse_args(arguments)
-    rows = options.rows or (20_000 if options.quick else None)
-    long = (100_000 if options.quick else 1_000_000) if options.long is None else options.long
     folder = options.data or (DATA if DATA.is_dir() else None)
     with limited_threads(options.threads):
         print(conditions(options.threads))
-        streams = [load_stream(folder, name, rows) for name in options.streams] if folder else []
-        for stream in streams or [synthetic_stream(rows or 50_000)]:
+        streams = [load_stream(folder, name, options.rows) for name in options.streams] if folder else []
+        for stream in streams or [synthetic_stream(options.rows or 50_000)]:
             title = f"{stream.name}: {len(stream.X):,} rows, d = {stream.X.shape[1]}, B = {stream.budget}"
             table = [measure(case, stream, options.seconds) for case in cases(stream)]
             note = "lengthscales: expansions {:g}, the others {:g}".format(*stream.lengthscales)
             print_table(title, HEADER, table, note)
-        if long:
-            million_rows(long)
+        if options.long:
+            million_rows(options.long)
         print(conditions(options.threads))
 
 

@@ -16,7 +16,6 @@ cumulative and noise-free, "last tenth" that of the last tenth of the steps rela
 the part of the spectrum that the sketch of SOFUL has lost: where it grows, so does its radius.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,6 +26,7 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import standard_error
 from benchmarks.report import Clock, conditions, limited_threads, print_table
 from bkbopt.confidence import ScheduleContext, Theorem2
@@ -211,15 +211,13 @@ HEADER = ("bandit", "explores by", "regret", "last tenth, %", "ms/step", "rho / 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table for each problem."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="200 arms, 200 steps, 2 seeds")
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--arms", type=int)
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--seeds", type=int)
+    parser = Arguments(__doc__)
+    parser.option("--problems", tuple(PROBLEMS), choices=PROBLEMS, help="what is played")
+    parser.option("--arms", 1_000, quick=200, help="arms of a problem")
+    parser.option("--steps", 1_000, quick=200, help="pulls of a run")
+    parser.option("--seeds", 5, quick=2, help="problems of each kind, and runs")
     options = parser.parse_args(arguments)
-    n = options.arms or (200 if options.quick else 1_000)
-    steps, seeds = options.steps or (200 if options.quick else 1_000), options.seeds or (2 if options.quick else 5)
+    n, steps, seeds = options.arms, options.steps, options.seeds
     with limited_threads(1):
         print(conditions(1), flush=True)
         for title in options.problems:

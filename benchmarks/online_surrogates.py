@@ -14,7 +14,6 @@ Learners with a budget have 20 terms here instead of 100: until the budget is fu
 A run has one thread, and times are processor times of asking and telling, without other load.
 """
 
-import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import with_error
 from benchmarks.functions import Array, Problem
 from benchmarks.peers import Loop, Run, run_loop
@@ -91,26 +91,23 @@ def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run everything and print a table for each problem."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 30 trials, four surrogates, one problem")
-    parser.add_argument("--surrogates", nargs="+", choices=[*NAMED, *RECIPES])
-    parser.add_argument("--problems", nargs="+", choices=list(TRIALS))
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int, help="on every problem, in place of the numbers of each")
+    parser = Arguments(__doc__)
+    parser.option("--surrogates", ORDER, quick=QUICK, choices=[*NAMED, *RECIPES], help="what learns the values")
+    parser.option("--problems", tuple(TRIALS), quick=("branin",), choices=TRIALS, help="functions")
+    parser.option("--seeds", 5, quick=2, help="runs of each")
+    parser.add_argument("--trials", type=int, help="of every run (default 60 or 80, by problem; with --quick 30)")
     options = parser.parse_args(arguments)
-    names = options.surrogates or (QUICK if options.quick else ORDER)
-    problems = options.problems or (["branin"] if options.quick else list(TRIALS))
-    seeds, trials = options.seeds or (2 if options.quick else 5), options.trials or (30 if options.quick else None)
-    print(f"{conditions(1)}; {seeds} seeds; noise sd = a tenth of the IQR", flush=True)
+    names, trials = options.surrogates, options.trials or (30 if options.quick else None)
+    print(f"{conditions(1)}; {options.seeds} seeds; noise sd = a tenth of the IQR", flush=True)
     # The loops of the learners are compiled once a process, which is no part of a run.
     for name in names:
         run_surrogate(name, problem_named("branin"), N_STARTUP + 2, 0)
-    for title in problems:
+    for title in options.problems:
         problem, n = problem_named(title), trials or TRIALS[title]
         print_table(
             f"{problem.name}, d = {problem.dim}, {n} trials: regret / IQR, mean +- standard error",
             ("surrogate", "simple", "mean", "ms/trial", "simple at equal time", "trials then"),
-            measure(names, problem, n, seeds),
+            measure(names, problem, n, options.seeds),
         )
 
 

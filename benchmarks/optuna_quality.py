@@ -21,7 +21,6 @@ HEBO and SMAC3 run where they are installed (`benchmarks/ask_tell_samplers.py` s
 The full comparison takes many hours on two cores; one that was stopped is continued.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +32,7 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import (
     Job,
     Record,
@@ -222,24 +222,21 @@ def refuse_old_files(jobs: Sequence[Job], out: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, three problems, without GPSampler")
-    parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS))
-    parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
-    text = "these tasks, whatever the set; another name lists them all"
+    parser = Arguments(__doc__)
+    parser.option("--peers", ORDER, quick=QUICK, choices=SAMPLERS, help="samplers")
+    parser.option("--set", "development", choices=SETS, help="which tasks, see benchmarks/tasks.py")
+    text = "these tasks, whatever the set; another name lists them all (with --quick branin schwefel6 mlp)"
     parser.add_argument("--problems", nargs="+", choices=list(TASKS), metavar="TASK", help=text)
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds")
-    parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
+    parser.option("--seeds", 10, quick=2, help="studies of each sampler and task")
+    parser.option("--first-seed", 0, help="the first of the seeds")
+    parser.option("--trials", max(CHECKPOINTS), quick=60, help="the length of a study; slow samplers have 300 at most")
     add_options(parser, "optuna_quality")
     parser.add_argument("--runs-only", action="store_true", help="run what is missing, print no tables")
     options = parser.parse_args(arguments)
-    trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
-    n_seeds = options.seeds or (2 if options.quick else 10)
     jobs = [
-        Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
-        for peer in installed(options.peers or (QUICK if options.quick else ORDER))
-        for seed in range(options.first_seed, options.first_seed + n_seeds)
+        Job(peer, problem, min(options.trials, LIMITS.get(peer, options.trials)), seed)
+        for peer in installed(options.peers)
+        for seed in range(options.first_seed, options.first_seed + options.seeds)
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")

@@ -15,7 +15,6 @@ part has 1,000 running trials beside 50 finished ones; TPE treats them as poor t
 ignores them otherwise. GPSampler needs several gigabytes for this part and runs with `--full` only.
 """
 
-import argparse
 import json
 import multiprocessing
 import statistics
@@ -30,6 +29,7 @@ import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
+from benchmarks.arguments import Arguments
 from benchmarks.report import MemoryWatch, conditions, limited_threads, print_table, rss_mb
 from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
 
@@ -281,22 +281,20 @@ def print_running(samplers: Sequence[str], n_running: int, run: Measure) -> None
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="sizes 100 and 300, few steps, 300 running trials")
+    parser = Arguments(__doc__)
     parser.add_argument("--full", action="store_true", help="GPSampler beside running trials too: needs 8 GB")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--sizes", type=int, nargs="+")
-    parser.add_argument("--samplers", nargs="+", choices=list(NAMES), default=["bkb", "tpe", "gp_sampler"])
-    parser.add_argument("--spaces", nargs="+", choices=list(SPACES), default=list(SPACES))
-    parser.add_argument("--steps", type=int, help="warm steps of a process (default 9)")
-    parser.add_argument("--repeats", type=int, help="processes a measurement, whose medians are shown (default 3)")
-    parser.add_argument("--running", type=int, help="running trials of the last part; 0 leaves it out")
+    parser.option("--threads", 2, help="of torch and BLAS")
+    parser.option("--sizes", SIZES, quick=SIZES[:2], help="finished trials, increasing")
+    parser.option(
+        "--samplers", ("bkb", "tpe", "gp_sampler"), choices=NAMES, help="what is timed; ratios are to the first"
+    )
+    parser.option("--spaces", tuple(SPACES), choices=SPACES, help="parameters of the study")
+    parser.option("--steps", 9, quick=3, help="warm steps of a process")
+    parser.option("--repeats", 3, quick=1, help="processes a measurement, whose medians are shown")
+    parser.option("--running", N_RUNNING, quick=300, help="running trials of the last part; 0 leaves it out")
     parser.add_argument("--json", type=Path, help="also keep the costs of the growing studies in this file")
     options = parser.parse_args(arguments)
-    sizes = options.sizes or (SIZES[:2] if options.quick else SIZES)
-    steps = options.steps or (3 if options.quick else 9)
-    repeats = options.repeats or (1 if options.quick else 3)
-    running = (300 if options.quick else N_RUNNING) if options.running is None else options.running
+    sizes, steps, repeats, running = options.sizes, options.steps, options.repeats, options.running
 
     def run(sampler: str, space_name: str, finished: int, n_running: int) -> Cost:
         return in_fresh_processes(repeats, sampler, space_name, finished, n_running, steps, options.threads)

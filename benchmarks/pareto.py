@@ -17,7 +17,6 @@ where there is none. *tried* are all trials of the run. Both are judged by their
 BoTorch compiles a kernel on first use, which takes half a minute; it is kept below `--out`.
 """
 
-import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ import botorch
 import numpy as np
 import optuna
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import Job, Record, add_options, grouped, records_by, run_all, standard_error
 from benchmarks.outcome_botorch import BOTORCH
 from benchmarks.outcome_peers import OURS_AND_OPTUNA, Loop, drive
@@ -86,19 +86,18 @@ def print_results(jobs: Sequence[Job], out: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="1 seed, 25 trials, two problems")
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS))
-    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int)
+    parser = Arguments(__doc__)
+    parser.option("--peers", ORDER, choices=PEERS, help="optimisers")
+    parser.option("--problems", tuple(PROBLEMS), quick=QUICK_PROBLEMS, choices=PROBLEMS, help="see outcomes.py")
+    parser.option("--seeds", 5, quick=1, help="runs of each")
+    parser.option("--trials", 100, quick=25, help="trials of a run")
     add_options(parser, "pareto")
     options = parser.parse_args(arguments)
     jobs = [
-        Job(peer, problem, options.trials or (25 if options.quick else 100), seed)
-        for peer in options.peers or ORDER
-        for seed in range(options.seeds or (1 if options.quick else 5))
-        for problem in options.problems or (QUICK_PROBLEMS if options.quick else PROBLEMS)
+        Job(peer, problem, options.trials, seed)
+        for peer in options.peers
+        for seed in range(options.seeds)
+        for problem in options.problems
         if suits(peer, problem)
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}, botorch {botorch.__version__}; {options.jobs} process(es)")

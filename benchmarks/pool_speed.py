@@ -13,7 +13,6 @@ Each is timed at ten steps of our own run, with the data of the step and a dicti
 step also stands for the steps between. The fastest is the baseline, and is run in full.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from benchmarks.algorithm1 import (
     nystrom_posterior,
     run_algorithm1,
 )
+from benchmarks.arguments import Arguments
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt.kernels import rbf
 from bkbopt.posterior.model import Model
@@ -322,24 +322,21 @@ def large_pool(n_arms: int, n_steps: int, beta: float, d: int = 6) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="200 steps, no pool of a million")
-    parser.add_argument("--threads", type=int, default=2, help="of ours, and the most of the baseline")
-    parser.add_argument("--seeds", type=int, default=3, help="problems of the regret table")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--betas", type=float, nargs="+", default=[5.0, 3.0, 2.0])
-    parser.add_argument("--arms", type=int, nargs="*", default=[10_000, 100_000], help="pools of the speed table")
-    parser.add_argument("--large", type=int, help="arms of the large pool; 0 leaves it out (default: a million)")
+    parser = Arguments(__doc__)
+    parser.option("--threads", 2, help="of ours, and the most of the baseline")
+    parser.option("--seeds", 3, help="problems of the regret table")
+    parser.option("--steps", 1_000, quick=200, help="pulls of a run")
+    parser.option("--betas", (5.0, 3.0, 2.0), help="widths of the confidence bound, in standard deviations")
+    parser.option("--arms", (10_000, 100_000), help="pools of the speed table")
+    parser.option("--large", 1_000_000, quick=0, help="arms of the large pool; 0 leaves it out")
     options = parser.parse_args(arguments)
-    n_steps = options.steps or (200 if options.quick else 1_000)
-    large = (0 if options.quick else 1_000_000) if options.large is None else options.large
+    n_steps, smallest = options.steps, min(options.arms)
     with limited_threads(options.threads):
         print(conditions(options.threads))
         for n_arms in options.arms:
             compare_speed(n_arms, n_steps, options.betas, options.threads)
-        if large:
-            large_pool(large, min(n_steps, 200), options.betas[0])
-        smallest = min(options.arms, default=10_000)
+        if options.large:
+            large_pool(options.large, min(n_steps, 200), options.betas[0])
         compare_regret(smallest, n_steps, options.betas[0], options.seeds)
         agree, of = choices_that_agree(make_pool_problem(smallest), min(200, n_steps), options.betas[0], seed=0)
         print(f"\n{smallest:,} arms: {agree} of {of} lazy choices equal the argmax computed in full")

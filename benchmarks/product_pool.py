@@ -18,7 +18,6 @@ random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categoric
 time of an ask, and how often a search from many more starts finds a row with a larger score.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table, rss_mb
 from bkbopt.search.candidates.base import Scope
 from bkbopt.search.candidates.product import ProductCandidates
@@ -340,15 +340,13 @@ def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small lists, a few steps, and one seed")
-    parser.add_argument("--steps", type=int, default=60, help="steps beside the listed rows")
-    parser.add_argument("--trials", type=int, default=200, help="trials at 10^9 rows")
-    parser.add_argument("--seeds", type=int, default=3, help="libraries at 10^9 rows")
+    parser = Arguments(__doc__)
+    parser.option("--steps", 60, quick=8, help="steps beside the listed rows")
+    parser.option("--trials", 200, quick=25, help="trials at 10^9 rows")
+    parser.option("--seeds", 3, quick=1, help="libraries at 10^9 rows")
     args = parser.parse_args(argv)
-    n_small, n_large, steps, trials, seeds, batch = 100, 1000, args.steps, args.trials, args.seeds, 384
-    if args.quick:
-        n_small, n_large, steps, trials, seeds, batch = 20, 120, 8, 25, 1, 24
+    n_small, n_large, batch = (20, 120, 24) if args.quick else (100, 1000, 384)
+    steps, trials, seeds = args.steps, args.trials, args.seeds
     with limited_threads(1):
         print(conditions(1))
         print_table(

@@ -19,7 +19,6 @@ that pruned studies have more trials.
 All are in units of the IQR.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvin
 from optuna.trial import TrialState
 
 from benchmarks import comparison
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS as FUNCTIONS
 from benchmarks.functions import Array
@@ -170,19 +170,18 @@ def _cells(records: Sequence[Mapping[str, Any]]) -> tuple[object, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one problem, two seeds, 400 steps")
-    parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS), default=list(PEERS))
-    parser.add_argument("--pruners", nargs="+", choices=list(PRUNERS), default=list(PRUNERS))
-    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--seeds", type=int)
+    parser = Arguments(__doc__)
+    parser.option("--peers", PEERS, choices=SAMPLERS, help="samplers")
+    parser.option("--pruners", tuple(PRUNERS), choices=PRUNERS, help="what stops trials")
+    parser.option("--problems", tuple(PROBLEMS), quick=tuple(PROBLEMS)[:1], choices=PROBLEMS, help="test functions")
+    parser.option("--steps", 2_000, quick=400, help="training steps of a study")
+    parser.option("--seeds", 4, quick=2, help="studies of each")
     add_options(parser, "pruning")
     options = parser.parse_args(arguments)
     jobs = [
-        Job(peer, problem, options.steps or (400 if options.quick else 2_000), seed, pruner)
-        for seed in range(options.seeds or (2 if options.quick else 4))
-        for problem in options.problems or list(PROBLEMS)[: 1 if options.quick else None]
+        Job(peer, problem, options.steps, seed, pruner)
+        for seed in range(options.seeds)
+        for problem in options.problems
         for pruner in options.pruners
         for peer in options.peers
     ]

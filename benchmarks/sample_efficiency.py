@@ -11,7 +11,6 @@ side of each column is cut short, to 30 to 60 % of its length and on alternate s
 - last fifth: the same over the last fifth of the trials, the regret of a converged run.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import comparison
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Problem
 from benchmarks.peers import PEERS, run_peer
@@ -98,21 +98,18 @@ def print_results(jobs: Sequence[Job], out: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, without the slow peers")
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS))
-    parser.add_argument("--problems", nargs="+", choices=list(TRIALS), default=list(TRIALS))
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int, help="on every problem, in place of the numbers of each")
+    parser = Arguments(__doc__)
+    parser.option("--peers", ORDER, quick=QUICK, choices=PEERS, help="optimisers")
+    parser.option("--problems", tuple(TRIALS), choices=TRIALS, help="functions")
+    parser.option("--seeds", 10, quick=2, help="runs of each")
+    parser.add_argument("--trials", type=int, help="of every run (default 100 to 200, by problem; with --quick 60)")
     add_options(parser, "sample_efficiency")
     options = parser.parse_args(arguments)
-    peers = options.peers or (QUICK if options.quick else ORDER)
-    seeds = options.seeds or (2 if options.quick else 10)
     trials = options.trials or (60 if options.quick else None)
     jobs = [
         Job(peer, problem, trials or TRIALS[problem], seed)
-        for peer in peers
-        for seed in range(seeds)
+        for peer in options.peers
+        for seed in range(options.seeds)
         for problem in options.problems
     ]
     print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")

@@ -20,7 +20,6 @@ best predictions. Its first batch is random, as is that of ours.
 - s a batch: processor time to ask for a batch and to tell its values, on average; one thread.
 """
 
-import argparse
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import Clock, conditions, limited_threads, print_table
 
 __all__ = ["SETS", "Library", "Run", "main", "screened"]
 
 DATA = Path("../shared/data")
-BATCH, BATCHES = 384, 8
 Ints = NDArray[np.int64]
 
 
@@ -192,17 +191,14 @@ def _marks(batches: int) -> list[int]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 rows of casp and three batches of 64")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with the data sets")
-    parser.add_argument("--sets", nargs="+", choices=list(SETS))
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--batches", type=int)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser = Arguments(__doc__)
+    parser.option("--data", DATA, help="folder with the data sets")
+    parser.option("--sets", USUAL, quick=USUAL[:1], choices=SETS, help="tables; with --quick 2,000 rows of each")
+    parser.option("--batch", 384, quick=64, help="rows of a batch")
+    parser.option("--batches", 8, quick=3, help="batches of a run")
+    parser.option("--seeds", 1, help="runs of each search")
     options = parser.parse_args(arguments)
-    size = options.batch or (64 if options.quick else BATCH)
-    batches = options.batches or (3 if options.quick else BATCHES)
-    names = options.sets or (["casp"] if options.quick else list(USUAL))
+    size, batches, names = options.batch, options.batches, options.sets
     missing = [name for name in names if not (options.data / f"{name}.npz").is_file()]
     if missing:
         print(f"screening: {', '.join(missing)} not found in {options.data}; say where the data are with --data.")

@@ -9,7 +9,6 @@ and are written by their own bulk method, `add_trials`. A second table has the t
 and asks with a model, and of whole commands of the shell.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ import numpy as np
 import optuna
 
 import bkbopt as bo
+from benchmarks.arguments import Arguments
 from benchmarks.report import conditions, limited_threads, print_table
 
 __all__ = ["main"]
@@ -140,10 +140,9 @@ def command(*words: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.storage_speed", description=__doc__)
+    parser = Arguments(__doc__)
     parser.add_argument("--full", action="store_true", help="100,000 trials too, ours only")
-    parser.add_argument("--quick", action="store_true", help="100 and 1,000 trials only")
-    parser.add_argument("--folder", default=None, help="on the disk to be timed; by default that of temporary files")
+    parser.add_argument("--folder", help="on the disk to be timed; by default that of temporary files")
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sizes = [100, 1_000] if options.quick else [100, 1_000, 10_000] + [100_000] * options.full

@@ -19,7 +19,6 @@ Random search is the baseline of the regret, and takes no time: its "busy" is be
 never return.
 """
 
-import argparse
 import heapq
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +31,7 @@ import numpy as np
 
 import bkbopt as bo
 from benchmarks import comparison
+from benchmarks.arguments import Arguments
 from benchmarks.batch_problems import Target, of_box
 from benchmarks.comparison import Record, add_options, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Array
@@ -239,18 +239,16 @@ def _mean(records: Sequence[dict[str, float]], key: str) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="300 evaluations, 4, 30 and 100 workers")
-    parser.add_argument("--peers", nargs="+", choices=list(CROWDS), default=list(CROWDS))
-    parser.add_argument("--workers", type=int, nargs="+")
-    parser.add_argument("--trials", type=int)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser = Arguments(__doc__)
+    parser.option("--peers", tuple(CROWDS), choices=CROWDS, help="optimizers")
+    parser.option("--workers", WORKERS, quick=WORKERS[:3], help="numbers of workers")
+    parser.option("--trials", 5_000, quick=300, help="values of a run")
+    parser.option("--seeds", 1, help="runs of each")
     add_options(parser, "workers", processes=1)
     options = parser.parse_args(arguments)
-    trials = options.trials or (300 if options.quick else 5_000)
     jobs = [
-        Job(peer, PROBLEM, trials, seed, workers)
-        for workers in options.workers or (WORKERS[:3] if options.quick else WORKERS)
+        Job(peer, PROBLEM, options.trials, seed, workers)
+        for workers in options.workers
         for peer in options.peers
         for seed in range(options.seeds)
     ]

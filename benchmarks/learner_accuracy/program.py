@@ -11,13 +11,13 @@ its figures are not those of the same rows. `--paper` shows ours with the papers
 once: lengthscale 1, columns as they are. `--picture` draws accuracy over rows.
 """
 
-import argparse
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.arguments import Arguments
 from benchmarks.learner_accuracy.defaults import OF_CLASSES, OF_NUMBERS, lengthscales, several
 from benchmarks.learner_accuracy.models import (
     Model,
@@ -77,20 +77,18 @@ def _sizes(streams: Sequence[Stream]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments(__doc__)
     parser.add_argument("--data", type=Path, help=f"folder of the data sets (default: {DATA}, if it is there)")
-    parser.add_argument("--rows", type=int, default=10_000, help="rows of a stream at most")
-    parser.add_argument("--streams", nargs="+", choices=[*CLASSES, *NUMBERS], help="these only")
+    parser.option("--rows", 10_000, quick=500, help="rows of a stream at most")
+    parser.option("--streams", (*CLASSES, *NUMBERS), choices=(*CLASSES, *NUMBERS), help="what to predict")
     parser.add_argument("--paper", action="store_true", help="ours only, with the papers' parameters")
     parser.add_argument("--own", action="store_true", help="ours only")
     parser.add_argument("--picture", type=Path, help="draw accuracy over rows into this file, and no tables")
     parser.add_argument("--lengthscales", action="store_true", help="ours by lengthscale, see `defaults.py`; no others")
     parser.add_argument("--several", action="store_true", help="what further classes cost, see `defaults.py`")
-    parser.add_argument("--quick", action="store_true", help="500 rows")
     options = parser.parse_args(arguments)
     folder = options.data or (DATA if DATA.is_dir() else None)
-    rows = 500 if options.quick else options.rows
-    wanted = options.streams or [*CLASSES, *NUMBERS]
+    rows, wanted = options.rows, options.streams
     classes = load({name: read for name, read in CLASSES.items() if name in wanted}, folder, rows)
     numbers = load({name: read for name, read in NUMBERS.items() if name in wanted}, folder, rows)
     with limited_threads(1), warnings.catch_warnings():

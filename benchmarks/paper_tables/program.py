@@ -22,12 +22,12 @@ step. Times are seconds of processor time of one thread, checks of the input inc
 Each run is kept as a file of `--out`; a program that was stopped goes on, and nothing is computed twice.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import source_digest
 from benchmarks.paper_tables.kons import print_bounds, print_two_losses
 from benchmarks.paper_tables.pkawv import figure3, print_figures
@@ -68,18 +68,16 @@ PARTS: dict[str, Callable[[Setting], None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the data sets (default: {DATA})")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser = Arguments(__doc__)
+    parser.option("--data", DATA, help="folder of the data sets")
+    parser.option("--parts", tuple(PARTS), choices=PARTS, help="what to print")
     parser.add_argument("--streams", nargs="+", metavar="STREAM", help="of the tables, these only: german codrna-1 ...")
-    parser.add_argument("--quick", action="store_true", help="2 permutations, 1,000 rows, three widths")
-    parser.add_argument("--seeds", type=int, help="number of permutations (default: 20)")
-    parser.add_argument("--rows", type=int, help="rows of a stream at most")
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds a learner of figures 2 and 4 (paper: 300)")
-    parser.add_argument("--out", type=Path, default=Path("out/paper_tables"))
+    parser.option("--seeds", 20, quick=2, help="permutations of a stream")
+    parser.option("--rows", None, quick=1_000, help="rows of a stream at most")
+    parser.option("--limit", 20.0, help="seconds a learner of figures 2 and 4, in the paper 300")
+    parser.option("--out", Path("out/paper_tables"), help="folder of the results: no run is repeated")
     options = parser.parse_args(arguments)
-    seeds = options.seeds or (2 if options.quick else 20)
-    rows = options.rows or (1_000 if options.quick else None)
+    seeds, rows = options.seeds, options.rows
     widths = WIDTHS[2::3] if options.quick else WIDTHS
     only = tuple(options.streams or ())
     if not options.data.is_dir():

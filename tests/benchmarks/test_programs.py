@@ -155,5 +155,5 @@ def test_programs_run_by_name_in_the_order_of_the_registry(
 
 def test_import_time_prints_its_ratio(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(import_time, "import_seconds", lambda statement: 1.0 if statement == "import torch" else 1.1)
-    import_time.main(3)
+    import_time.main(["--runs", "3"])
     assert "median ratio 1.100" in capsys.readouterr().out
