@@ -1,1 +1,1 @@
-"""Benchmarks: the paper's Algorithm 1 as a baseline, noisy test problems, and other optimisers to compare with."""
+"""Benchmarks, the problems and optimisers that they compare with: `python -m benchmarks --help` lists the programs."""

@@ -1,4 +1,4 @@
-"""What a change of the package does to the search: regret and time with the change and without it.
+"""What a change of the package does to regret and time of the search.
 
 Run it as `python -m benchmarks.ablation --change FILE OLD NEW [--trials 300] [--seeds 4] [--problems ...]`, as with
 

@@ -1,9 +1,8 @@
-"""The gap between the upper confidence bound that the search of a box finds and the largest one.
+"""How close the search of a box comes to the largest upper confidence bound.
 
-Run it as `python -m benchmarks.argmax_gap [--quick] [--seeds 10] [--trials 300] [--beta 3]`. The models are those of
-optimizers after noisy trials of functions of six floats. On each of them the search of an ask is compared with a
-thorough one: 16 times the candidates, 200 starts and 200 steps of each, with the results of the first search among its
-starts.
+Run it as `python -m benchmarks.argmax_gap`. The models are those of optimizers after noisy trials of functions of six
+floats. On each of them the search of an ask is compared with a thorough one: 16 times the candidates, 200 starts and
+200 steps of each, with the results of the first search among its starts.
 
 - gap: by how much the bound found is below that of the thorough search, in standard deviations at the latter's point;
 - found: how often it is less than 0.001;

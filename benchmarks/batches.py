@@ -1,7 +1,6 @@
-"""Regret in batches: ours beside random search, BoTorch's qLogNEI, TPE and CMA-ES, at equal numbers of evaluations.
+"""Regret where points are asked for in batches: ours beside random search, BoTorch's qLogNEI, TPE and CMA-ES.
 
-Run it as `python -m benchmarks.batches [--quick] [--data ../shared/data] [--peers ...] [--problems ...] [--batches 1 10
-100 384] [--seeds 3] [--trials 3000]`. The problems, boxes and pools, are in `benchmarks/batch_problems.py`, the
+Run it as `python -m benchmarks.batches`. The problems, boxes and pools, are in `benchmarks/batch_problems.py`, the
 optimisers in `benchmarks/batch_peers.py`. The q points of a batch are asked for before any of their values is told, and
 the next batch after all are told; evaluation i of a seed has the same noise for all. Optimisers that are slow are given
 fewer evaluations and smaller batches (LIMITS, and LARGEST in `batch_peers`), and those that cannot search a pool are

@@ -1,10 +1,9 @@
-"""Time from data to suggestion, and accuracy, of models of BoTorch: BKBModel, SingleTaskGP, variational GP.
+"""Time from data to a suggestion, and accuracy, of BoTorch's models: BKBModel, SingleTaskGP, variational GP.
 
-Run it as `python -m benchmarks.botorch_speed [--quick | --full] [--threads 2]`. The data are values of Hartmann's
-six-dimensional function with noise of standard deviation 0.1, half of them at random points and half around its best
-one, as a search leaves them. The models run in turns, three times over, so that the load of the machine affects them
-alike. Every turn has its own data, random numbers and process, in which the modules are loaded and used once before.
-All models get the same calls:
+Run it as `python -m benchmarks.botorch_speed`. The data are values of Hartmann's six-dimensional function with noise of
+standard deviation 0.1, half of them at random points and half around its best one, as a search leaves them. The models
+run in turns, three times over, so that the load of the machine affects them alike. Every turn has its own data, random
+numbers and process, in which the modules are loaded and used once before. All models get the same calls:
 
 - fit: the model is made and fitted by `fit_gpytorch_mll`;
 - first: mean and variance of 2,048 points, with all that the model computes at its first prediction; again: once more;

@@ -1,6 +1,6 @@
-"""Time of an ask and a tell, inducing points and memory on a box, by number of evaluations t.
+"""Time and memory of an ask and a tell in a box as the number of evaluations grows.
 
-Run it as `python -m benchmarks.box_speed [--quick | --full] [--threads 1]`. Three cases in d = 6:
+Run it as `python -m benchmarks.box_speed`. Three cases in d = 6:
 
 - smooth: a fixed RBF kernel with lengthscale 1.5 and moderate noise, so that m stays constant;
 - rough: a fixed Matern-5/2 kernel with lengthscale 0.3 and little noise, where the effective dimension is large and

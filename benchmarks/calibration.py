@@ -1,8 +1,7 @@
-"""Coverage and tightness of the regret certificate and of the posterior's bands.
+"""How often the regret certificate and the posterior's bands hold, and how tight they are.
 
-Run it as `python -m benchmarks.calibration [--quick] [--runs 20] [--values 25 50 100 300] [--problems ...]`: about
-20 minutes, and with `--quick` half of one. Searches by the default optimizer, over a pool of 600 random arms or a box,
-of
+Run it as `python -m benchmarks.calibration`: about 20 minutes, and with `--quick` half of one. Searches by the default
+optimizer, over a pool of 600 random arms or a box, of
 
 - draws of a Gaussian process with a Matern-5/2 kernel and random lengthscales, from 0.15 to 1 of the side of the unit
   cube (`prior2` to `prior4`, by the dimension);

@@ -1,8 +1,7 @@
-"""A pool on a Dask cluster of processes on this machine: time of a step with 1, 2 and 4 of them.
+"""Time of a step over a pool on a Dask cluster, of 1, 2 and 4 processes on this machine.
 
-Run it as `python -m benchmarks.cluster_pool [--quick] [--rows 1000000] [--workers 1 2 4] [--steps 60]`. The same search
-runs in this process first, over the same rows in eight files; all must ask for the same rows. Each process has one
-thread. Columns are those of `benchmarks.large_pool`.
+Run it as `python -m benchmarks.cluster_pool`. The same search runs in this process first, over the same rows in eight
+files; all must ask for the same rows. Each process has one thread. Columns are those of `benchmarks.large_pool`.
 """
 
 import tempfile

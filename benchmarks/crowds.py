@@ -1,8 +1,7 @@
-"""Time of suggestions in large batches or beside many running trials; also compared with another version.
+"""Time of suggestions in large batches, and beside many running trials.
 
-Run it as `python -m benchmarks.crowds [--quick] [--against CHECKOUT] [--repeats 3] [--parts ...]`. With `--against` a
-checkout of another version of bkbopt is measured in the same run: the processes of both alternate, so that the load of
-the machine affects both.
+Run it as `python -m benchmarks.crowds`. With `--against` a checkout of another version of bkbopt is measured in the
+same run: the processes of both alternate, so that the load of the machine affects both.
 
 - pool, start_up: picks of a plate of 384 from a pool of 100,000 rows and ten columns, and of a million, after 768
   values and before the first one;

@@ -1,4 +1,4 @@
-"""The variance relative to the exact one where the limit on inducing points binds, near the dictionary and far from it.
+"""How far our variance is from the exact one where the limit on inducing points binds.
 
 | symbol | units     | meaning                                                                            |
 | ------ | --------- | ---------------------------------------------------------------------------------- |
@@ -11,7 +11,7 @@ tenth of a lengthscale from inducing points. `z^2` is the mean of (f - mean)^2 /
 right, more where it is too small. Always variance >= residual, so that variance / exact >= unseen. The second table has
 `effective_dimension` and `leverage_sum` for few inducing points.
 
-Run it as `python -m benchmarks.dtc_variance [--points 1000] [--seeds 3] [--quick]`.
+Run it as `python -m benchmarks.dtc_variance`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Faults injected into the optimizer's log and states, and their outcomes, as a Markdown table.
+"""What comes of kills, power cuts, full disks and other faults injected into logs and states, as a Markdown table.
 
-`python -m benchmarks.fault_table [--quick] [--only NAME ...]`, or `make faults`. A harness is a module of tests/faults
-with `rows(quick) -> rows`; each is registered below by one line. Ends with 1 if an outcome must not be.
+Run it as `python -m benchmarks.fault_table`, or `make faults`. A harness is a module of tests/faults whose
+`rows(quick)` gives rows; each is registered below by one line. Ends with 1 if an outcome must not be.
 """
 
 import importlib

@@ -1,8 +1,7 @@
-"""A search over a pool on a GPU, beside the processor of the same machine.
+"""Time of a search over a pool on a GPU, beside the processor of the same machine.
 
-Run it as `python -m benchmarks.gpu [--quick] [--rows 1000000 10000000] [--features 300] [--device cuda]
-[--threads 0]`. The pool has ten columns; the posterior is that of BKB with `--features` inducing points, made once and
-given to both, so that both compute the same. Without such a device the program says so and ends.
+Run it as `python -m benchmarks.gpu`. The pool has ten columns; the posterior is that of BKB with `--features` inducing
+points, made once and given to both, so that both compute the same. Without such a device the program says so and ends.
 
 - scan: mean and variance of all rows, which a new epoch of the model costs.
 - step: the lazy argmax after one more value, within an epoch; the median of `STEPS`.

@@ -1,8 +1,7 @@
-"""Noisy functions of 20 to 100 columns: ours beside random search, CMA-ES, TPE and TuRBO.
+"""Regret on noisy functions of 20 to 100 columns: ours beside random search, CMA-ES, TPE and TuRBO.
 
-Run it as `python -m benchmarks.high_dimensions [--quick] [--peers ...] [--problems ...] [--seeds 5] [--trials 1000]`.
-Measures and saved runs are as in `benchmarks.optuna_quality`; `--trials 10000` takes days. TuRBO, which has an exact
-Gaussian process, gets 300 trials.
+Run it as `python -m benchmarks.high_dimensions`. Measures and saved runs are as in `benchmarks.optuna_quality`;
+`--trials 10000` takes days. TuRBO, which has an exact Gaussian process, gets 300 trials.
 
 | function       | columns | what it is                                                                                |
 | -------------- | ------- | ----------------------------------------------------------------------------------------- |

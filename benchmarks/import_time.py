@@ -1,4 +1,4 @@
-"""Import times: of the optimizer relative to torch, and of the command line.
+"""Time to import the optimizer, relative to torch, and the command line.
 
 Run it as `python -m benchmarks.import_time`: medians over interleaved runs in fresh processes. The goal is a ratio of
 at most 1.3 for the optimizer, and 0.1 s for the command line, since commands on the log need no model.

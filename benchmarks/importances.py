@@ -1,7 +1,7 @@
-"""Importance of parameters from the trials of a study: evaluators of Optuna and ours against the function itself.
+"""How near the importances of parameters are to the true ones: Optuna's evaluators and ours.
 
-Run it as `python -m benchmarks.importances [--quick] [--seeds 3]`. Studies with a noise of a tenth of the interquartile
-range of four functions, by random search and by TPE, are given to all evaluators. The true indices are those of
+Run it as `python -m benchmarks.importances`. Studies with a noise of a tenth of the interquartile range of four
+functions, by random search and by TPE, are given to all evaluators. The true indices are those of
 `scipy.stats.sobol_indices` for the noise-free function. Importances are divided by their sum; the table has the total
 variation distance from the true ones, half the sum of the absolute differences, 0 to 1, as a mean over the functions
 and seeds: from the total indices, which count interactions for each of their parameters, and from the first-order

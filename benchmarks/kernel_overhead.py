@@ -1,6 +1,6 @@
-"""Time of a call of our default kernel and of GPyTorch's, at small and large sizes, with and without gradients.
+"""Time of a call of our default kernel and of GPyTorch's, with and without gradients.
 
-Run it as `python -m benchmarks.kernel_overhead [--repeats 200] [--threads 1]`.
+Run it as `python -m benchmarks.kernel_overhead`.
 """
 
 import statistics

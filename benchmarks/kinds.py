@@ -1,8 +1,8 @@
 """Time of a suggestion by kind of problem: floats, integers, choices, branches, constraints, failures, objectives.
 
-Run it as `python -m benchmarks.kinds [--quick] [--against CHECKOUT] [--trials 200] [--repeats 3] [--kinds ...]`. With
-`--against` a checkout of another version of bkbopt is measured in the same run. Every measurement is a run of the
-`Optimizer` in a process of its own with one thread (`benchmarks/kind_parts.py`); times are those of the processor.
+Run it as `python -m benchmarks.kinds`. With `--against` a checkout of another version of bkbopt is measured in the same
+run. Every measurement is a run of the `Optimizer` in a process of its own with one thread (`benchmarks/kind_parts.py`);
+times are those of the processor.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""Pools larger than memory: time and memory of a search over rows in a file.
+"""Time and memory of a search over the rows of a file, in pools larger than memory.
 
-Run it as `python -m benchmarks.large_pool [--quick] [--rows 1000000 10000000] [--steps 60] [--batch 384] [--folder
-/tmp] [--threads 1]`. The rows, ten columns of float32, are made by the program and written to a file in a temporary
-folder, which is deleted at the end: 40 MB for a million rows. Each size runs in a process of its own, so that the
-memory is that of one run. Pages of the file are not counted, since the system decides how many it caches. The function
-is smooth in four of the columns, with noise.
+Run it as `python -m benchmarks.large_pool`. The rows, ten columns of float32, are made by the program and written to a
+file in a temporary folder, which is deleted at the end: 40 MB for a million rows. Each size runs in a process of its
+own, so that the memory is that of one run. Pages of the file are not counted, since the system decides how many it
+caches. The function is smooth in four of the columns, with noise.
 
 - first scan: the first ask after the start-up trials, which computes all rows.
 - step: `ask` and `tell` of one trial. Some of them begin a new epoch of the model (a fit, a new dictionary) and scan

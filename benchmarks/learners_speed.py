@@ -1,10 +1,10 @@
 """Rounds a second of every online learner, with the size of its dictionary and its mistakes.
 
-Run it as `python -m benchmarks.learners_speed [--data FOLDER] [--quick]`. Settings are those of the FORKS paper's first
-table: budget B = 100 (50 up to 10,000 rows), steps of 0.2, sketches of B, rank B/10, refreshes every 0.3 N rounds,
-hinge loss. Rows are shuffled and features are as the data have them. Lengthscales are from the paper's grid of powers
-of two, one for the learners of the perceptron's kind, and one for learners on features and second-order ones: those
-whose mistakes are nearest to the printed ones. Squared losses use labels -1 and +1.
+Run it as `python -m benchmarks.learners_speed`. Settings are those of the FORKS paper's first table: budget B = 100 (50
+up to 10,000 rows), steps of 0.2, sketches of B, rank B/10, refreshes every 0.3 N rounds, hinge loss. Rows are shuffled
+and features are as the data have them. Lengthscales are from the paper's grid of powers of two, one for the learners of
+the perceptron's kind, and one for learners on features and second-order ones: those whose mistakes are nearest to the
+printed ones. Squared losses use labels -1 and +1.
 
 A round predicts a row and learns it. Time is that of `progressive` on the whole stream, checks of the input included
 and compilation not, the best of the runs. The learners whose rounds grow with the stream are timed on its first rows

@@ -1,7 +1,7 @@
-"""BKB compared with the linear bandits of its paper: regret and time on finite pools.
+"""Regret and time of BKB on finite pools, beside the linear bandits of its paper.
 
-Run it as `python -m benchmarks.linear_bandits [--quick] [--problems falling ...] [--seeds 5]`. Each seed has new arms
-and a new function; the noise of a step is the same for all players:
+Run it as `python -m benchmarks.linear_bandits`. Each seed has new arms and a new function; the noise of a step is the
+same for all players:
 
 - falling: arms x in the unit ball of 40 dimensions, each coordinate 0.7 times the one before, and values theta.x with
   |theta| = 1. BKB has the linear kernel.

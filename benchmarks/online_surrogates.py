@@ -1,8 +1,8 @@
-"""Online learners as surrogates compared with BKB, at equal trials and at equal time.
+"""Regret with online learners as surrogates, beside BKB, at equal trials and at equal time.
 
-Run it as `python -m benchmarks.online_surrogates [--quick] [--surrogates ...] [--problems ...] [--seeds 5]`. All get
-the same boxes and the same noise at trial i of a seed, a tenth of the function's interquartile range (IQR); Ackley is
-on the box of `sample_efficiency`. Regret is noise-free, in IQR.
+Run it as `python -m benchmarks.online_surrogates`. All get the same boxes and the same noise at trial i of a seed, a
+tenth of the function's interquartile range (IQR); Ackley is on the box of `sample_efficiency`. Regret is noise-free, in
+IQR.
 
 Learners with a budget have 20 terms here instead of 100: until the budget is full they are plain gradient descent.
 

@@ -1,7 +1,6 @@
-"""Sample efficiency of Optuna's samplers under noise: ours, GPSampler, TPE, CMA-ES, TuRBO and random search.
+"""Regret of Optuna's samplers on many noisy functions and models to tune: ours, GPSampler, TPE, CMA-ES and TuRBO.
 
-Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|...] [--problems ...]
-[--seeds 10] [--first-seed 0] [--trials N] [--jobs 2]`. The tasks are test functions whose noise is a tenth of their
+Run it as `python -m benchmarks.optuna_quality`. The tasks are test functions whose noise is a tenth of their
 interquartile range (IQR), and real models to tune. `benchmarks/tasks.py` lists them, and those that are held out until
 the code is final. All samplers get the same noise at trial i of a seed. Each run is one study of 5,000 trials (300 with
 samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), measured after 100, 300, 1,000, 3,000 and 5,000 of

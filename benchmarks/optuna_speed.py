@@ -1,10 +1,10 @@
 """Time of a suggestion as a study grows: BKBSampler, multivariate TPE and GPSampler, in one run.
 
-Run it as `python -m benchmarks.optuna_speed [--quick | --full] [--threads 2]`. Three spaces: six floats, ten mixed
-parameters (floats with and without log, integers, categories), and a choice of three models with parameters of their
-own, which are asked for as the study runs. The studies lie in memory and hold noisy values of a
-bowl, half of them at random points and half around a good one, as a search leaves them. Every measurement has a process
-of its own, in which the modules are loaded and used once before:
+Run it as `python -m benchmarks.optuna_speed`. Three spaces: six floats, ten mixed parameters (floats with and without
+log, integers, categories), and a choice of three models with parameters of their own, which are asked for as the study
+runs. The studies lie in memory and hold noisy values of a bowl, half of them at random points and half around a good
+one, as a search leaves them. Every measurement has a process of its own, in which the modules are loaded and used once
+before:
 
 - cold: the first suggestion (ask) of a new sampler in a new process, for a study in storage;
 - warm: a step (ask and tell) of a sampler that has read the study, median of several;

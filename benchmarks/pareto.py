@@ -1,8 +1,7 @@
-"""Several objectives, and constraints that are measured: ours beside BoTorch and Optuna at equal numbers of trials.
+"""Error with several objectives or measured constraints: ours beside BoTorch and Optuna at equal trials.
 
-Run it as `python -m benchmarks.pareto [--quick] [--peers ...] [--problems ...] [--seeds 5] [--trials 100] [--jobs 2]`.
-The problems and their sources are in `benchmarks/outcomes.py`, the optimisers in `outcome_peers.py` and
-`outcome_botorch.py`: BoTorch's qLogNoisyExpectedHypervolumeImprovement, and under constraints
+Run it as `python -m benchmarks.pareto`. The problems and their sources are in `benchmarks/outcomes.py`, the optimisers
+in `outcome_peers.py` and `outcome_botorch.py`: BoTorch's qLogNoisyExpectedHypervolumeImprovement, and under constraints
 LogConstrainedExpectedImprovement or, where `--peers` asks for it, qLogNoisyExpectedImprovement, three times as slow;
 Optuna's NSGA-II and GPSampler. All get the same noise at trial i of a seed.
 

@@ -1,7 +1,7 @@
-"""Our loop over a finite pool compared with the paper's Algorithm 1 as printed: time by stage, and regret.
+"""Time and regret of our loop over a finite pool, beside the paper's Algorithm 1.
 
-Run it as `python -m benchmarks.pool_speed [--quick] [--threads 2] [--seeds 3] ...`. Kernel (RBF, lengthscale 0.8),
-noise (sd 0.3, lam 0.09), qbar 2, beta, the first arm and the noise of each step are the same on all sides:
+Run it as `python -m benchmarks.pool_speed`. Kernel (RBF, lengthscale 0.8), noise (sd 0.3, lam 0.09), qbar 2, beta, the
+first arm and the noise of each step are the same on all sides:
 
 - core: `BKB` and `PoolMaximizer` alone;
 - optimizer: `Optimizer` with everything it reports;

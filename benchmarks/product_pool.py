@@ -1,8 +1,8 @@
-"""Combinatorial libraries without a list of rows: compared with the listed rows at 10^6, with other searches at 10^9.
+"""Time and regret in combinatorial libraries that are not listed, beside a listed pool and other searches.
 
-Run it as `python -m benchmarks.product_pool [--quick] [--steps 60] [--trials 200] [--seeds 3]`. The black box is a sum
-of smooth functions of the descriptors of each part and of products of such functions of each two parts, with noise, in
-interquartile ranges of its values at random rows. Its least value is found by computing all rows.
+Run it as `python -m benchmarks.product_pool`. The black box is a sum of smooth functions of the descriptors of each
+part and of products of such functions of each two parts, with noise, in interquartile ranges of its values at random
+rows. Its least value is found by computing all rows.
 
 At 10^6 rows an optimizer over an array of the rows makes one run. At each of its steps two other optimizers over the
 product of the same rows get the same log: one searches the rows as a list made on demand, the other by parts, as in

@@ -1,8 +1,6 @@
-"""Optuna's samplers with pruners: regret for an equal number of training steps, and the error of the recommendation.
+"""Regret of Optuna's samplers with pruners, for an equal number of training steps.
 
-Run it as `python -m benchmarks.pruning [--quick] [--peers bkb tpe random] [--pruners none median halving]
-[--problems ...] [--steps 2000] [--seeds 4] [--jobs 2]`. A trial is a simulated training of 20 steps. At step s its
-value is
+Run it as `python -m benchmarks.pruning`. A trial is a simulated training of 20 steps. At step s its value is
 
     f(x) + A(x) (1 - s / 20)^3 + noise,
 

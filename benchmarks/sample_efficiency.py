@@ -1,10 +1,9 @@
-"""Regret at equal trials: our optimiser beside TPE, GPSampler, qLogNEI, CMA-ES and random search.
+"""Regret on four functions with noise: our optimiser beside TPE, GPSampler, qLogNEI, CMA-ES and random search.
 
-Run it as `python -m benchmarks.sample_efficiency [--quick] [--peers ...] [--seeds 10] [--jobs 2]`. All optimisers get
-the same boxes, and the same noise at trial i of a seed: a tenth of the function's interquartile range (IQR). Ackley and
-Levy have their minimum at, or near, the centre of their usual boxes, which favours methods that begin there. Here one
-side of each column is cut short, to 30 to 60 % of its length and on alternate sides, so that the minimum lies 15 to 44
-% of the way from one end; see `off_centre`.
+Run it as `python -m benchmarks.sample_efficiency`. All optimisers get the same boxes, and the same noise at trial i of
+a seed: a tenth of the function's interquartile range (IQR). Ackley and Levy have their minimum at, or near, the centre
+of their usual boxes, which favours methods that begin there. Here one side of each column is cut short, to 30 to 60 %
+of its length and on alternate sides, so that the minimum lies 15 to 44 % of the way from one end; see `off_centre`.
 
 - simple regret: noise-free value of the point recommended at the end, above the minimum;
 - mean regret: noise-free value of the average trial, above the minimum (cumulative regret over trials);

@@ -1,9 +1,8 @@
-"""Real tables screened in plates: how many of the best rows are found, beside random rows and a greedy random forest.
+"""How many of the best rows of real tables are found in few batches, beside a greedy random forest and random rows.
 
-Run it as `python -m benchmarks.screening [--data ../shared/data] [--sets casp w7a codrna_remaining] [--batch 384]
-[--batches 8] [--seeds 1] [--quick]`. Each table is written as Parquet to a temporary folder, in random order, and read
-from there; values come from the table without noise. Rows have names, and no row is evaluated twice; rows with equal
-columns, a quarter of w7a and a third of codrna_remaining, are different candidates.
+Run it as `python -m benchmarks.screening`. Each table is written as Parquet to a temporary folder, in random order, and
+read from there; values come from the table without noise. Rows have names, and no row is evaluated twice; rows with
+equal columns, a quarter of w7a and a third of codrna_remaining, are different candidates.
 
 - casp: 45,730 proteins' structures, 9 columns; wanted are the hundredth with the lowest RMSD.
 - w7a: 24,692 texts, 300 columns of zeros and ones; wanted are the 740 of the rare class.

@@ -1,7 +1,7 @@
-"""Times of a log in a file and of Optuna's storages on the same disk, at growing numbers of trials.
+"""Times of a log in a file, beside Optuna's storages on the same disk, as the number of trials grows.
 
-`python -m benchmarks.storage_speed [--full] [--quick] [--folder DIR]`: for 100, 1,000 and 10,000 trials of six floats
-(100,000 with `--full`) the seconds to open a log, milliseconds of an ask and of a tell, and seconds of an export.
+Run it as `python -m benchmarks.storage_speed`: for 100, 1,000 and 10,000 trials of six floats (100,000 with `--full`)
+the seconds to open a log, milliseconds of an ask and of a tell, and seconds of an export.
 
 An ask is one of the start-up design, so that the log is timed and not a model; `box_speed` times models. The calls of
 our log, of Optuna's SQLite storage and of its journal file alternate. Optuna's studies ask with their random sampler,

@@ -1,10 +1,9 @@
-"""Many asynchronous workers: how busy one optimizer keeps them, and its regret.
+"""How busy one optimizer keeps many asynchronous workers, and its regret.
 
-Run it as `python -m benchmarks.workers [--quick] [--workers 4 30 100 500 1000 2000] [--trials 5000] [--seeds 1]`. It is
-a simulation with a virtual clock of W workers on Hartmann-6 with noise. A job takes a log-normal time with a median of
-10 s and a sigma of 0.5. Of the jobs 2 % are stragglers, which take ten times as long, 2 % crash at their end, and 0.1 %
-never return. After a deadline of 300 s a trial is failed, and its worker is replaced. The fate of a job depends on the
-seed and the trial's number alone.
+Run it as `python -m benchmarks.workers`. It is a simulation with a virtual clock of W workers on Hartmann-6 with noise.
+A job takes a log-normal time with a median of 10 s and a sigma of 0.5. Of the jobs 2 % are stragglers, which take ten
+times as long, 2 % crash at their end, and 0.1 % never return. After a deadline of 300 s a trial is failed, and its
+worker is replaced. The fate of a job depends on the seed and the trial's number alone.
 
 The optimizer is real, and is a single server: the processor time of its calls on one thread (their wall time on an idle
 machine) advances the virtual clock, and workers wait until they are served. Whenever it is free it is told all finished

@@ -1,4 +1,1 @@
-"""Mutants: copies of the package with one fault each, which the fast tests must detect.
-
-Run it as `python -m benchmarks.mutants`.
-"""
+"""Mutants: copies of the package with one fault each, which the fast tests must detect."""

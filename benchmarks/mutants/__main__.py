@@ -1,4 +1,7 @@
-"""`python -m benchmarks.mutants`: print the mutants that no test detected; exits with 1 if there are any."""
+"""Whether the fast tests notice faults: of mutants, copies of the package with one fault each, which were missed.
+
+Run it as `python -m benchmarks.mutants`, or `make mutants`. Ends with 1 if no test noticed one of them.
+"""
 
 import argparse
 import sys
@@ -10,7 +13,7 @@ from benchmarks.mutants.runner import Found, look_for, pass_without
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="faults whose name, or file, contains one of these")
     parser.add_argument("--list", action="store_true", help="print their names and do nothing")
     parser.add_argument("--trust", action="store_true", help="do not look first whether the tests pass without a fault")

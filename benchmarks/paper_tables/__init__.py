@@ -1,1 +1,1 @@
-"""The tables and figures of the papers on online kernel learning, with our learners; see `program.py`."""
+"""The tables and figures of the papers on online kernel learning, with our learners."""

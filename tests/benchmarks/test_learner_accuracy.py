@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("river")
-from benchmarks.learner_accuracy import defaults, models, program, sets
+from benchmarks.learner_accuracy import __main__ as program
+from benchmarks.learner_accuracy import defaults, models, sets
 from benchmarks.learner_accuracy.picture import draw
 from bkbopt import learners
 from bkbopt.learners import KOGD, OnlineLearner

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.paper_tables import kons, pkawv, program, runs, sets, streams
+from benchmarks.paper_tables import __main__ as program
+from benchmarks.paper_tables import kons, pkawv, runs, sets, streams
 from benchmarks.paper_tables.printed import TABLES
 from benchmarks.paper_tables.programs import ProgramFORKS
 from bkbopt import learners as bl

@@ -143,14 +143,35 @@ def test_programs_run_by_name_in_the_order_of_the_registry(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls: list[tuple[str, bool]] = []
-    for name in all_programs.PROGRAMS:
-        monkeypatch.setitem(all_programs.PROGRAMS, name, lambda quick, name=name: calls.append((name, quick)))
+    monkeypatch.setattr(all_programs, "run", lambda name, quick: calls.append((name, quick)))
     all_programs.main(["box", "pool", "--quick"])
     all_programs.main([])
     assert calls == [("pool", True), ("box", True), *((name, False) for name in all_programs.PROGRAMS)]
     with pytest.raises(SystemExit):
         all_programs.main(["speed"])
     assert "expected programs among" in capsys.readouterr().err
+
+
+def test_list_has_every_program() -> None:
+    folder, listed = Path(all_programs.__file__).parent, {*all_programs.PROGRAMS.values(), *all_programs.TOOLS}
+    measured_by_others = {"__main__", "crowd_parts", "kind_parts"}
+    found = {
+        str(path.relative_to(folder).with_suffix("")).replace("/", ".")
+        for path in folder.rglob("*.py")
+        if "\ndef main(" in path.read_text(encoding="utf-8")
+    }
+    assert found - measured_by_others == listed
+    lines = [line for line in all_programs.listed().splitlines() if "benchmarks." in line]
+    assert len(lines) == len(listed)
+    assert all(line.endswith(".") for line in lines)
+
+
+def test_a_program_of_the_list_is_run_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(box_speed, "main", calls.append)
+    all_programs.run("box", True)
+    all_programs.run("box", False)
+    assert calls == [["--quick"], []]
 
 
 def test_import_time_prints_its_ratio(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
