@@ -7,7 +7,6 @@ their values is told.
 | ----------------- | ---------------------------------------------------------------------------------------------- |
 | random            | uniform places, of a pool without repeats                                                      |
 | bkb               | `bo.Optimizer` with its defaults, `ask(q)`                                                     |
-| bkb_beta1, ...    | the same with beta = 1 or 3 standard deviations                                                |
 | bkb_thompson      | the same with `acquisition="thompson"`                                                         |
 | bkb_useful        | the same in batches of `useful_workers()`, q at most                                           |
 | bkb_known         | ours with the kernel and the noise that the function was made with, nothing fitted             |
@@ -20,10 +19,10 @@ the others the evaluated place with the best posterior mean.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import optuna
@@ -31,12 +30,10 @@ import torch
 
 import bkbopt as bo
 from benchmarks.batch_problems import Target
+from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array
 from benchmarks.samplers import N_STARTUP, SAMPLERS
 from bkbopt.kernels import rbf
-
-if TYPE_CHECKING:
-    from botorch.models import SingleTaskGP
 
 __all__ = ["BATCHERS", "BatchLoop", "can_run"]
 
@@ -84,8 +81,10 @@ def _random(target: Target, q: int, seed: int) -> BatchLoop:
     return BatchLoop(ask, seen.tell, seen.best)
 
 
-def _optimizer(target: Target, opt: bo.Optimizer) -> BatchLoop:
-    """A loop over an optimizer of ours, whose parameters are called x0, x1, ..."""
+def _optimizer(target: Target, seed: int, **options: Any) -> tuple[bo.Optimizer, BatchLoop]:
+    """An optimizer of ours, whose parameters are called x0, x1, ..., and a loop over it."""
+    where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
+    opt = bo.Optimizer(where, seed=seed, **{"n_startup_trials": N_STARTUP, **options})
     names = [f"x{j}" for j in range(target.dim)]
     asked: list[bo.Trial] = []
 
@@ -99,21 +98,15 @@ def _optimizer(target: Target, opt: bo.Optimizer) -> BatchLoop:
     def tell(places: Array, values: Array) -> None:
         opt.tell(asked, values.tolist())
 
-    return BatchLoop(ask, tell, lambda: np.array([place(opt.recommend())]))
+    return opt, BatchLoop(ask, tell, lambda: np.array([place(opt.recommend())]))
 
 
-def _ours(**options: Any) -> Batcher:
-    def make(target: Target, q: int, seed: int) -> BatchLoop:
-        where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
-        return _optimizer(target, bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP, **options))
-
-    return make
+def _ours(target: Target, q: int, seed: int, **options: Any) -> BatchLoop:
+    return _optimizer(target, seed, **options)[1]
 
 
 def _useful(target: Target, q: int, seed: int) -> BatchLoop:
-    where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
-    opt = bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP)
-    loop = _optimizer(target, opt)
+    opt, loop = _optimizer(target, seed)
     return BatchLoop(lambda n: loop.ask(opt.useful_workers(limit=n)), loop.tell, loop.recommend)
 
 
@@ -121,8 +114,7 @@ def _known(target: Target, q: int, seed: int) -> BatchLoop:
     assert target.lengthscale is not None
     surrogate = bo.BKB(rbf(target.dim, target.lengthscale), target.noise_sd**2, qbar=2.0, max_inducing=None)
     # The prior mean is zero and the arms are as they are: with fit=False values and columns are not scaled.
-    where = bo.Pool(target.pool)
-    return _optimizer(target, bo.Optimizer(where, seed=seed, n_startup_trials=1, surrogate=surrogate, fit=False))
+    return _ours(target, q, seed, n_startup_trials=1, surrogate=surrogate, fit=False)
 
 
 def _tpe_liar(target: Target, q: int, seed: int) -> BatchLoop:
@@ -172,23 +164,9 @@ def _cmaes(target: Target, q: int, seed: int) -> BatchLoop:
     return BatchLoop(ask, tell, lambda: target.from_unit(np.clip(cma.mean, 0.0, 1.0)[None]))
 
 
-def _fit(U: Array, values: Array) -> "SingleTaskGP":
-    """BoTorch's default Gaussian process, its noise unknown, of minus the values (n,) at U (n, d) in the unit cube."""
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from botorch.models.transforms import Standardize
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
-    Y = -torch.as_tensor(values)[:, None]
-    model = SingleTaskGP(torch.as_tensor(U), Y, outcome_transform=Standardize(m=1))
-    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    return model
-
-
 def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
     """As in `benchmarks.peers`; a batch by `sequential=True` in a box, over the whole pool otherwise, with repeats."""
     from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-    from botorch.exceptions.warnings import BotorchWarning
     from botorch.optim.optimize import optimize_acqf, optimize_acqf_discrete
     from botorch.sampling.normal import SobolQMCNormalSampler
 
@@ -212,8 +190,7 @@ def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
             sampler=SobolQMCNormalSampler(torch.Size([256]), seed=seed + len(seen.places)),
             prune_baseline=True,
         )
-        with warnings.catch_warnings():
-            _ignore(BotorchWarning)
+        with quiet_botorch():
             if target.rows is not None:
                 choices = torch.as_tensor(target.pool)
                 found, _ = optimize_acqf_discrete(acquisition, q=n, choices=choices, max_batch_size=512, unique=False)
@@ -227,9 +204,12 @@ def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
     def tell(places: Array, values: Array) -> None:
         seen.tell(places, values)
         if len(seen.values) >= N_STARTUP:
-            with warnings.catch_warnings():
-                _ignore(BotorchWarning)
-                models[:] = [_fit(unit(np.array(seen.places)), np.array(seen.values))]
+            X, Y = (
+                torch.as_tensor(unit(np.array(seen.places))),
+                -torch.tensor(seen.values, dtype=torch.float64)[:, None],
+            )
+            with quiet_botorch():
+                models[:] = [fitted(X, Y, cube)]
 
     def recommend() -> Array:
         if not models:
@@ -241,18 +221,10 @@ def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
     return BatchLoop(ask, tell, recommend)
 
 
-def _ignore(botorch: type[Warning]) -> None:
-    # Retried fits and restarts that stop early are BoTorch's everyday noise on such problems.
-    warnings.simplefilter("ignore", botorch)
-    warnings.simplefilter("ignore", RuntimeWarning)
-
-
 BATCHERS: dict[str, Batcher] = {
     "random": _random,
-    "bkb": _ours(),
-    "bkb_beta1": _ours(beta=1.0),
-    "bkb_beta3": _ours(beta=3.0),
-    "bkb_thompson": _ours(acquisition="thompson"),
+    "bkb": _ours,
+    "bkb_thompson": partial(_ours, acquisition="thompson"),
     "bkb_useful": _useful,
     "bkb_known": _known,
     "qlognei": _qlognei,

@@ -40,7 +40,7 @@ __all__ = [
 
 #: Optimisers whose results belong to one version of the package.
 OURS = (
-    "bkbopt", "bkb", "bkb_spherical", "bkb_beta1", "bkb_beta3", "bkb_thompson", "bkb_useful", "bkb_known",
+    "bkbopt", "bkb", "bkb_spherical", "bkb_thompson", "bkb_useful", "bkb_known",
 )  # fmt: skip
 #: Parts of the package that a search with the default surrogate does not load.
 NOT_SEARCH = ("plots", "adapters/shell", "adapters/botorch", "adapters/gest")

@@ -5,15 +5,14 @@ and is refitted after every trial; one point a step. Constraints go through the 
 (`Bilog`; Eriksson and Poloczek 2021) first, since those of engineering problems span many orders of magnitude.
 """
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array
 from benchmarks.outcome_peers import Loop
 from benchmarks.outcomes import OutcomeProblem
@@ -52,8 +51,8 @@ class _Data:
         self.X = torch.cat([self.X, torch.tensor(x)[None]])
         self.Y = torch.cat([self.Y, row[None]])
         if len(self.X) >= N_STARTUP:
-            with _quiet():
-                self.model = _fitted(self.X, self.Y, self.corners)
+            with quiet_botorch():
+                self.model = fitted(self.X, self.Y, self.corners)
 
     def believed(self) -> tuple[Tensor, Tensor]:
         """Outcomes (n, k) of the points tried and how probable each one's feasibility is (n,).
@@ -63,38 +62,10 @@ class _Data:
         constraints = slice(self.problem.n_objectives, None)
         if self.model is None or not self.problem.noisy:
             return self.Y, (self.Y[:, constraints] <= 0).all(-1).to(self.Y)
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet_botorch():
             posterior = self.model.posterior(self.X)
         z = posterior.mean / posterior.variance.sqrt()
         return posterior.mean, torch.special.ndtr(-z[:, constraints]).prod(-1)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress BoTorch's usual warnings: retried fits, restarts that stop early, unchecked sparse tensors."""
-    from botorch.exceptions.warnings import BotorchWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BotorchWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
-        warnings.filterwarnings("ignore", "Sparse invariant checks", UserWarning)
-        yield
-
-
-def _fitted(X: Tensor, Y: Tensor, corners: Tensor) -> "SingleTaskGP":
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from botorch.models.transforms import Normalize, Standardize
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
-    model = SingleTaskGP(
-        X,
-        Y,
-        input_transform=Normalize(X.shape[-1], bounds=corners),
-        outcome_transform=Standardize(m=Y.shape[-1]),
-    )
-    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    return model
 
 
 def _qlognehvi(data: _Data, model: "SingleTaskGP", seed: int) -> "AcquisitionFunction":
@@ -147,7 +118,7 @@ def _ask(data: _Data, acquisition: Callable[[_Data, "SingleTaskGP", int], "Acqui
 
     if data.model is None:
         return data.start[len(data.X)].numpy()
-    with _quiet():
+    with quiet_botorch():
         candidate, _ = optimize_acqf(
             acquisition(data, data.model, seed + len(data.X)),
             bounds=data.corners,

@@ -6,7 +6,6 @@ side in separate processes.
 """
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 import bkbopt as bo
+from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array, Problem
 from benchmarks.report import limited_threads
 from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
@@ -136,23 +136,6 @@ def _optuna(name: str) -> Optimiser:
     return run
 
 
-def _fit_botorch(problem: Problem, xs: list[Array], ys: list[float]) -> "SingleTaskGP":
-    """Fit BoTorch's default Gaussian process, its noise unknown, to minus the values."""
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from botorch.models.transforms import Normalize, Standardize
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
-    model = SingleTaskGP(
-        torch.tensor(np.array(xs)),
-        -torch.tensor(ys, dtype=torch.float64)[:, None],
-        input_transform=Normalize(problem.dim, bounds=_corners(problem)),
-        outcome_transform=Standardize(m=1),
-    )
-    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    return model
-
-
 def _suggest_qlognei(model: "SingleTaskGP", problem: Problem, xs: list[Array], seed: int) -> Array:
     """Return the maximiser (d,) of the noisy expected improvement over the points tried so far."""
     from botorch.acquisition.logei import qLogNoisyExpectedImprovement
@@ -186,7 +169,6 @@ def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
     A `SingleTaskGP` with unknown noise, refitted after every trial; 10 scrambled Sobol points to start with; 256
     quasi-random posterior samples; 10 restarts from 512 raw samples.
     """
-    from botorch.exceptions.warnings import BotorchWarning
     from botorch.utils.sampling import draw_sobol_samples
 
     start = draw_sobol_samples(_corners(problem), N_STARTUP, q=1, seed=seed)[:, 0].numpy()
@@ -198,7 +180,8 @@ def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
         xs.append(x)
         ys.append(y)
         if len(xs) >= N_STARTUP:
-            models[:] = [_fit_botorch(problem, xs, ys)]
+            Y = -torch.tensor(ys, dtype=torch.float64)[:, None]
+            models[:] = [fitted(torch.tensor(np.array(xs)), Y, _corners(problem))]
 
     def ask() -> Array:
         if not models:
@@ -212,10 +195,7 @@ def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
             mean = models[0].posterior(torch.tensor(np.array(xs))).mean
         return xs[int(mean.argmax())]
 
-    with torch.random.fork_rng(), warnings.catch_warnings():
-        # Retried fits and restarts that stop early are BoTorch's everyday noise on such problems.
-        warnings.simplefilter("ignore", BotorchWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with torch.random.fork_rng(), quiet_botorch():
         torch.manual_seed(seed)
         return run_loop("qlognei", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
 

@@ -106,11 +106,6 @@ def _cmaes_anywhere(seed: int) -> BaseSampler:
     return NoisyCma(seed, starts_anywhere=True)
 
 
-def _cmaes_rates(seed: int) -> BaseSampler:
-    """CMA-ES whose learning rates follow the noise (Nomura, Akimoto and Ono, GECCO 2023), at the default population."""
-    return optuna.samplers.CmaEsSampler(seed=seed, lr_adapt=True)
-
-
 def _turbo(seed: int) -> BaseSampler:
     from benchmarks.turbo import TurboSampler
 
@@ -144,7 +139,6 @@ SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "cmaes_mean": _cmaes_mean,
     "cmaes_noise": NoisyCma,
     "cmaes_anywhere": _cmaes_anywhere,
-    "cmaes_rates": _cmaes_rates,
     "tpe": _tpe,
     "tpe_group": _tpe_group,
     "tpe_liar": _tpe_liar,
