@@ -22,38 +22,20 @@ from pathlib import Path
 
 from benchmarks import crowd_parts
 from benchmarks.arguments import Arguments
-from benchmarks.in_turns import HEADER, compared, measured, versions
-from benchmarks.report import conditions, print_table
+from benchmarks.in_turns import Measure, add_options, measured, print_compared
 
 __all__ = ["SIZES", "main", "measure"]
 
-#: Sizes of each part: arms, picks, trials that run, pending points.
-SIZES: dict[str, tuple[int, ...]] = {
-    "pool": (100_000, 1_000_000),
-    "start_up": (100_000, 1_000_000),
-    "tell": (100_000,),
-    "box": (100,),
-    "sampler": (100, 1_000),
-    "turn": (100, 1_000),
-    "pool_turn": (100, 1_000),
-    "pending": (10_000,),
-}
-QUICK = {
-    "pool": (100_000,),
-    "start_up": (100_000,),
-    "sampler": (100,),
-    "turn": (100,),
-    "pool_turn": (100,),
-    "pending": (1_000,),
-}
-TITLES = {
-    "pool": "pool of {:,}",
-    "start_up": "pool of {:,}",
-    "tell": "pool of {:,}",
-    "box": "box",
-    "sampler": "Optuna",
-    "turn": "box",
-    "pool_turn": "pool of 100,000",
+#: Title and sizes of each part: arms, picks, trials that run, pending points; with `--quick` the first size.
+SIZES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "pool": ("pool of {:,}", (100_000, 1_000_000)),
+    "start_up": ("pool of {:,}", (100_000, 1_000_000)),
+    "tell": ("pool of {:,}", (100_000,)),
+    "box": ("box", (100,)),
+    "sampler": ("Optuna", (100, 1_000)),
+    "turn": ("box", (100, 1_000)),
+    "pool_turn": ("pool of 100,000", (100, 1_000)),
+    "pending": ("box", (10_000,)),
 }
 
 
@@ -65,21 +47,16 @@ def measure(part: str, size: int, checkout: Path) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure everything, and print a table."""
     parser = Arguments(__doc__)
-    parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
-    parser.option("--repeats", 3, quick=1, help="processes a measurement")
+    add_options(parser)
     parser.option("--parts", tuple(SIZES), choices=SIZES, help="what to measure")
     parser.add_argument("--size", type=int, help="one size for all parts")
     options = parser.parse_args(arguments)
-    sizes = {**SIZES, **QUICK} if options.quick else SIZES
-    checkouts, rows = versions(options.against), list[tuple[object, ...]]()
-    print(conditions(1))
+    measures = list[tuple[str, Measure]]()
     for part in options.parts:
-        for size in (options.size,) if options.size else sizes[part]:
-            title = TITLES.get(part, "box").format(size)
-            rows += compared(partial(measure, part, size), checkouts, options.repeats, title)
-    header = HEADER[len(checkouts) - 1]
-    print_table("What suggestions cost: processor time of one thread, medians", header, rows)
-    print(conditions(1))
+        title, sizes = SIZES[part]
+        for size in (options.size,) if options.size else sizes[: 1 if options.quick else None]:
+            measures.append((title.format(size), partial(measure, part, size)))
+    print_compared("What suggestions cost: processor time of one thread, medians", measures, options)
 
 
 if __name__ == "__main__":

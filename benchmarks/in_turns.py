@@ -3,6 +3,7 @@
 The processes of both alternate, so that the load of the machine affects both alike.
 """
 
+import argparse
 import json
 import os
 import statistics
@@ -12,20 +13,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import bkbopt
+from benchmarks.arguments import Arguments
+from benchmarks.report import conditions, print_table
 
-__all__ = ["HEADER", "compared", "measured", "versions"]
+__all__ = ["Measure", "add_options", "measured", "print_compared"]
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-#: Columns of a table of `compared`, without and with another version.
-HEADER = ("measure", "this version"), ("measure", "this version", "other", "other / this")
+HEADER = ("measure", "this version", "other", "other / this")
 
 Numbers = dict[str, float]
+#: Measures a checkout.
+Measure = Callable[[Path], Numbers]
 
 
-def versions(against: Path | None) -> list[Path]:
-    """The checkout of this version, and the other one if there is one."""
-    here = Path(bkbopt.__file__).resolve().parents[1]
-    return [here] if against is None else [here, against.resolve()]
+def add_options(parser: Arguments) -> None:
+    """The options of `print_compared`."""
+    parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
+    parser.option("--repeats", 3, quick=1, help="processes a measurement")
 
 
 def measured(script: Path, arguments: Sequence[str], checkout: Path) -> Numbers:
@@ -49,17 +53,23 @@ def measured(script: Path, arguments: Sequence[str], checkout: Path) -> Numbers:
     return dict(found["numbers"])
 
 
-def compared(
-    measure: Callable[[Path], Numbers], checkouts: Sequence[Path], repeats: int, title: str
-) -> list[tuple[object, ...]]:
+def print_compared(title: str, measures: Sequence[tuple[str, Measure]], options: argparse.Namespace) -> None:
     """A row for each number, its median over the repeats; of another version also relative to this one.
 
     Args:
-        measure: measures a checkout.
-        checkouts: see `versions`.
-        repeats: measurements of each checkout.
-        title: of the rows.
+        title: of the table.
+        measures: with a title each.
+        options: see `add_options`.
     """
+    checkouts = [Path(bkbopt.__file__).resolve().parents[1]]
+    checkouts += [] if options.against is None else [options.against.resolve()]
+    print(conditions(1))
+    rows = [row for name, measure in measures for row in _compared(name, measure, checkouts, options.repeats)]
+    print_table(title, HEADER if options.against else HEADER[:2], rows)
+    print(conditions(1))
+
+
+def _compared(title: str, measure: Measure, checkouts: Sequence[Path], repeats: int) -> list[tuple[object, ...]]:
     runs: list[list[Numbers]] = [[] for _ in checkouts]
     for _ in range(repeats):
         for checkout, kept in zip(checkouts, runs, strict=True):

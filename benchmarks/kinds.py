@@ -11,8 +11,7 @@ from pathlib import Path
 
 from benchmarks import kind_parts
 from benchmarks.arguments import Arguments
-from benchmarks.in_turns import HEADER, compared, measured, versions
-from benchmarks.report import conditions, print_table
+from benchmarks.in_turns import add_options, measured, print_compared
 
 __all__ = ["main"]
 
@@ -24,18 +23,15 @@ def _measure(kind: str, trials: int, checkout: Path) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure each kind, and print a table."""
     parser = Arguments(__doc__)
-    parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
+    add_options(parser)
     parser.option("--trials", 200, quick=60, help="trials of a run")
-    parser.option("--repeats", 3, quick=1, help="processes a measurement")
     parser.option("--kinds", tuple(kind_parts.KINDS), choices=kind_parts.KINDS, help="kinds of problems")
     options = parser.parse_args(arguments)
-    trials, repeats = options.trials, options.repeats
-    checkouts, rows = versions(options.against), list[tuple[object, ...]]()
-    for kind in options.kinds:
-        rows += compared(partial(_measure, kind, trials), checkouts, repeats, kind)
-    title = f"An ask and a tell in runs of {trials} trials: milliseconds of processor time, medians of {repeats} runs"
-    print_table(title, HEADER[len(checkouts) - 1], rows)
-    print(conditions(1))
+    print_compared(
+        f"An ask and a tell, runs of {options.trials} trials: ms of processor time, medians of {options.repeats} runs",
+        [(kind, partial(_measure, kind, options.trials)) for kind in options.kinds],
+        options,
+    )
 
 
 if __name__ == "__main__":
