@@ -18,7 +18,7 @@ import torch
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.functions import PROBLEMS as FUNCTIONS
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 from bkbopt.search.criteria.criterion import UpperBound
 from bkbopt.search.maximizers.box import BoxMaximizer, SearchSettings
 
@@ -78,13 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     n_seeds, n_trials = options.seeds, options.trials
     rows = []
-    with limited_threads(1):
-        print(conditions(1))
+    with measuring(1):
         for name, function in PROBLEMS.items():
             measured = [gap(studied(function, n_trials, seed), options.beta, seed) for seed in range(n_seeds)]
             gaps, seconds = np.array(measured).T
             rows.append((name, gaps.mean(), gaps.max(), (gaps < FOUND).mean(), 1e3 * np.median(seconds)))
-        print(conditions(1))
     title = f"after {n_trials} trials, beta {options.beta:g}, {n_seeds} seeds"
     print_table(title, ("function", "mean gap, sd", "largest", "found", "ms"), rows)
 

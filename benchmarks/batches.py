@@ -34,12 +34,11 @@ from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
 from benchmarks.batch_problems import BOXES, POOLS, TARGETS, Target
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.optuna_quality import FLOOR
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import DATA, limited_threads, print_table
 from benchmarks.samplers import quiet_optuna
 
 __all__ = ["CHECKPOINTS", "Cell", "Job", "cells_of", "jobs_of", "main", "run_batches", "run_job"]
 
-DATA = Path("../shared/data")
 #: Numbers of evaluations at which there are tables.
 CHECKPOINTS = (100, 300, 1_000, 3_000)
 BATCHES = (1, 10, 100, 384)
@@ -309,7 +308,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{options.data} has no cadata.npz: pools of real data are left out")
         problems = [problem for problem in problems if problem not in POOLS]
     jobs = jobs_of(options.peers, problems, options.batches, options.seeds, options.trials)
-    print(f"{conditions(1)}; {options.jobs} process(es)")
     run_all(jobs, partial(run_job, options.data), options)
     print_results(jobs, options.out, options.data)
 

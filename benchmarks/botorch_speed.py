@@ -33,7 +33,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from multiprocessing.connection import Connection
 
-import botorch
 import torch
 from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 from botorch.exceptions.warnings import BotorchWarning
@@ -49,7 +48,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from benchmarks.arguments import Arguments
-from benchmarks.report import MemoryWatch, conditions, limited_threads, print_table, rss_mb
+from benchmarks.report import MemoryWatch, limited_threads, measuring, print_table, rss_mb
 from bkbopt.adapters.botorch import BKBModel
 
 __all__ = ["MODELS", "Measured", "main", "make_data", "measure", "within_limit"]
@@ -281,16 +280,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     sizes, limit = options.sizes, options.limit
     models = names if options.full else options.models
-    print(f"{conditions(options.threads)}, botorch {botorch.__version__}; at most {limit:.0f} s a model and size")
-    results: dict[tuple[str, int], list[Measured]] = {}
-    slow: set[str] = set()
-    for n in sizes:
-        found, unfinished = take_turns([name for name in models if name not in slow], n, limit, options)
-        slow |= unfinished
-        results |= {(name, n): turns for name, turns in found.items()}
-        print_size(n, {name: Measured.median(turns) for name, turns in found.items()})
-    print_ratios(results, sizes)
-    print(conditions(options.threads))
+    with measuring(options.threads):
+        print(f"at most {limit:.0f} s a model and size")
+        results: dict[tuple[str, int], list[Measured]] = {}
+        slow: set[str] = set()
+        for n in sizes:
+            found, unfinished = take_turns([name for name in models if name not in slow], n, limit, options)
+            slow |= unfinished
+            results |= {(name, n): turns for name, turns in found.items()}
+            print_size(n, {name: Measured.median(turns) for name, turns in found.items()})
+        print_ratios(results, sizes)
 
 
 def take_turns(

@@ -21,7 +21,7 @@ import numpy as np
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table, rss_mb
+from benchmarks.report import measuring, print_table, rss_mb
 from bkbopt.kernels import matern52, rbf
 from bkbopt.surrogates import Surrogate
 
@@ -152,15 +152,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     window, n_true = options.window, options.true_run
-    with limited_threads(options.threads):
-        print(conditions(options.threads))
+    with measuring(options.threads):
         for name in options.cases:
             _print(f"{CASES[name].title}; windows of {window}", measure(CASES[name], options.sizes, window))
         if n_true:
             case = CASES[options.cases[0]]
             step = max(n_true // 6, 1)
             _print(f"{case.title}; a true run, rows over {step} steps", true_run(case, n_true, step))
-        print(conditions(options.threads))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import torch
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.functions import NOISE_SHARE, PROBLEMS, Array
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 from bkbopt.kernels import matern52
 from bkbopt.posterior.features import WideFourier
 
@@ -241,9 +241,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--values", type=int, nargs="+", help=text)
     parser.option("--problems", (*LONG, *SHORT, *LIMITED), quick=QUICK, help="a kind and a name each, in quotes")
     options = parser.parse_args(arguments)
-    print(conditions(1))
     certificates, bands = [], []
-    with limited_threads(1):
+    with measuring(1):
         for problem in options.problems:
             values = sorted(options.values or ([25, 50] if options.quick else VALUES[: 4 if problem in LONG else 3]))
             start = time.perf_counter()

@@ -15,7 +15,7 @@ import numpy as np
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.large_pool import D, value
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 
 __all__ = ["main", "measure"]
 
@@ -50,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     n, steps = options.rows, options.steps
     from distributed import Client, LocalCluster
 
-    with limited_threads(1), tempfile.TemporaryDirectory() as folder:
-        print(conditions(1))
+    with measuring(1), tempfile.TemporaryDirectory() as folder:
         rows = np.random.default_rng(0).random((n, D), dtype=np.float32)
         for i, part in enumerate(np.array_split(rows, N_PARTS)):
             np.save(Path(folder) / f"{i}.npy", part)
@@ -69,7 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ("where", "first scan s", "median ask ms", "worst ask s", "all asks s", "pick ms", "same rows"),
             table,
         )
-        print(conditions(1))
 
 
 if __name__ == "__main__":

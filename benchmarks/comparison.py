@@ -21,6 +21,7 @@ import numpy as np
 
 import bkbopt
 from benchmarks.arguments import Arguments
+from benchmarks.report import conditions
 
 __all__ = [
     "NOT_SEARCH",
@@ -144,6 +145,7 @@ def add_options(parser: Arguments, folder: str, processes: int = 2) -> None:
 
 def run_all(jobs: Sequence[J], run: Callable[[J], Mapping[str, object]], options: argparse.Namespace) -> None:
     """Save the results `run(job)` of the missing jobs, and print the progress, as `add_options` lets a user choose."""
+    print(f"{conditions(1)}; {options.jobs} process(es)")
     if options.tables_only:
         return
     missing = [job for job in jobs if not job.path(options.out, own_digest()).exists()]

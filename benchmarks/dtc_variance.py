@@ -22,7 +22,7 @@ from torch import Tensor
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 from bkbopt.kernels import ARDKernel, gram, matern52, rbf
 from bkbopt.posterior import GaussianState
 
@@ -140,8 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.option("--seeds", 3, quick=1, help="functions of each case")
     options = parser.parse_args(arguments)
     n, seeds = options.points, options.seeds
-    with limited_threads(1):
-        print(conditions(1))
+    with measuring(1):
         rows = [row for case in CASES for m in BUDGETS if m < n for row in _rows(case, n, m, seeds)]
         header = ["case", "budget", "where", "points"]
         for method in ("DTC", "FITC"):

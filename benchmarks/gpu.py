@@ -22,7 +22,7 @@ from torch import Tensor
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 from bkbopt.search.maximizers.pool import PoolMaximizer
 
 __all__ = ["Timed", "compare", "main"]
@@ -120,8 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     m, threads = options.features, options.threads
     name = torch.cuda.get_device_name(options.device) if torch.device(options.device).type == "cuda" else options.device
-    print(f"{conditions(threads)}; {name}")
-    with limited_threads(threads):
+    print(f"the device is {name}")
+    with measuring(threads):
         rows = [compare(n, m, options.device) for n in options.rows]
     print_table(
         f"{D} columns of float64, {m} inducing points",

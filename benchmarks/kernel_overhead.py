@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 from bkbopt.kernels import ARDKernel, matern52
 
 __all__ = ["SIZES", "main", "pair_of_kernels"]
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ours, theirs = pair_of_kernels()
     generator = torch.Generator().manual_seed(0)
     rows = []
-    with limited_threads(options.threads):
+    with measuring(options.threads):
         for n, m in SIZES:
             X, S = (torch.rand(k, D, dtype=torch.float64, generator=generator) for k in (n, m))
             for gradient in (False, True):
@@ -74,7 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"ARD Matern-5/2, d = {D}: a call in ms (medians of {options.repeats})",
             ("size", "gradient", "ours", "GPyTorch", "ratio"),
             rows,
-            conditions(options.threads),
         )
 
 

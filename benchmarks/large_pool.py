@@ -26,7 +26,7 @@ import numpy as np
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
+from benchmarks.report import MB, Clock, MemoryWatch, limited_threads, measuring, print_table
 
 __all__ = ["main", "measure", "write_rows"]
 
@@ -142,25 +142,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with limited_threads(options.threads):
             print(json.dumps(measure(options.child, sizes[0], options.steps, options.batch)))
         return
-    print(conditions(options.threads))
     found = {}
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        for n in sizes:
-            path = Path(folder) / "rows.f4"
-            write_rows(path, n)
-            found[n] = _in_a_process(path, n, options)
-            print(f"{n:,} rows measured", file=sys.stderr, flush=True)
-    table = [_row(f"{n:,}", each, options.batch) for n, each in found.items()]
-    if len(found) > 1:
-        table.append(_row("100,000,000 (extrapolated)", _extrapolated(found, 100_000_000), options.batch))
-    print_table(
-        f"{D} columns of float32 in a file, {options.steps} steps, then ask({options.batch})",
-        HEADER,
-        table,
-        f"Memory without the pages of files ({D * 4 * max(sizes) / MB:.0f} MB for {max(sizes):,} rows). "
-        "Extrapolated: a straight line through the two largest sizes; not run.",
-    )
-    print(conditions(options.threads))
+    with measuring(options.threads):
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            for n in sizes:
+                path = Path(folder) / "rows.f4"
+                write_rows(path, n)
+                found[n] = _in_a_process(path, n, options)
+                print(f"{n:,} rows measured", file=sys.stderr, flush=True)
+        table = [_row(f"{n:,}", each, options.batch) for n, each in found.items()]
+        if len(found) > 1:
+            table.append(_row("100,000,000 (extrapolated)", _extrapolated(found, 100_000_000), options.batch))
+        print_table(
+            f"{D} columns of float32 in a file, {options.steps} steps, then ask({options.batch})",
+            HEADER,
+            table,
+            f"Memory without the pages of files ({D * 4 * max(sizes) / MB:.0f} MB for {max(sizes):,} rows). "
+            "Extrapolated: a straight line through the two largest sizes; not run.",
+        )
 
 
 def _extrapolated(found: dict[int, dict[str, float]], n: int) -> dict[str, float]:

@@ -23,14 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.arguments import Arguments
-from benchmarks.report import Clock, MemoryWatch, conditions, limited_threads, print_table
+from benchmarks.report import DATA, Clock, MemoryWatch, measuring, print_table
 from bkbopt import learners as bl
 from bkbopt.learners import OnlineLearner
 
 __all__ = ["Stream", "cases", "load_stream", "main", "measure", "synthetic_stream"]
 
 Array = npt.NDArray[np.float64]
-DATA = Path("../shared/data")
 #: Of expansions, and of learners on features.
 LENGTHSCALES = {"codrna": (8.0, 64.0), "ijcnn1": (8.0, 64.0), "german": (0.5, 16.0)}
 HEADER = ("learner", "rows", "m", "mistakes %", "rounds/s", "by cpu", "aim from", "to", "to aim")
@@ -180,8 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.option("--threads", 1, help="of torch and BLAS")
     options = parser.parse_args(arguments)
     folder = options.data or (DATA if DATA.is_dir() else None)
-    with limited_threads(options.threads):
-        print(conditions(options.threads))
+    with measuring(options.threads):
         streams = [load_stream(folder, name, options.rows) for name in options.streams] if folder else []
         for stream in streams or [synthetic_stream(options.rows or 50_000)]:
             title = f"{stream.name}: {len(stream.X):,} rows, d = {stream.X.shape[1]}, B = {stream.budget}"
@@ -190,7 +188,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print_table(title, HEADER, table, note)
         if options.long:
             million_rows(options.long)
-        print(conditions(options.threads))
 
 
 if __name__ == "__main__":

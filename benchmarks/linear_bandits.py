@@ -28,7 +28,7 @@ from torch import Tensor
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import standard_error
-from benchmarks.report import Clock, conditions, limited_threads, print_table
+from benchmarks.report import Clock, measuring, print_table
 from bkbopt.confidence import ScheduleContext, Theorem2
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit
@@ -218,8 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.option("--seeds", 5, quick=2, help="problems of each kind, and runs")
     options = parser.parse_args(arguments)
     n, steps, seeds = options.arms, options.steps, options.seeds
-    with limited_threads(1):
-        print(conditions(1), flush=True)
+    with measuring(1):
         for title in options.problems:
             make, players = PROBLEMS[title]
             rows = []

@@ -44,7 +44,7 @@ from benchmarks.comparison import (
     standard_error,
     with_error,
 )
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import limited_threads, print_table
 from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
 from benchmarks.tasks import SETS, TASKS, Task
 
@@ -238,7 +238,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in range(options.first_seed, options.first_seed + options.seeds)
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
-    print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
     refuse_old_files(jobs, options.out)
     run_all(jobs, run_job, options)
     if not options.runs_only:

@@ -30,7 +30,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from benchmarks.arguments import Arguments
-from benchmarks.report import MemoryWatch, conditions, limited_threads, print_table, rss_mb
+from benchmarks.report import MemoryWatch, limited_threads, measuring, print_table, rss_mb
 from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
 
 __all__ = ["SPACES", "Cost", "main", "make_study", "measure", "objective", "params_at"]
@@ -299,18 +299,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def run(sampler: str, space_name: str, finished: int, n_running: int) -> Cost:
         return in_fresh_processes(repeats, sampler, space_name, finished, n_running, steps, options.threads)
 
-    print(f"{conditions(options.threads)}, optuna {optuna.__version__}; {repeats} process(es) each, {steps} warm steps")
-    rows = []
-    for space_name in options.spaces:
-        costs = costs_by_size(space_name, options.samplers, sizes, run)
-        print_costs(space_name, options.samplers, sizes, costs)
-        rows += [{"space": space_name, "sampler": s, "finished": n, **asdict(c)} for (s, n), c in costs.items()]
-    if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(rows))
-    if running:
-        print_running(["bkb", "tpe_liar", *(["gp_sampler"] if options.full else [])], running, run)
-    print(conditions(options.threads))
+    with measuring(options.threads):
+        print(f"{repeats} process(es) each, {steps} warm steps")
+        rows = []
+        for space_name in options.spaces:
+            costs = costs_by_size(space_name, options.samplers, sizes, run)
+            print_costs(space_name, options.samplers, sizes, costs)
+            rows += [{"space": space_name, "sampler": s, "finished": n, **asdict(c)} for (s, n), c in costs.items()]
+        if options.json is not None:
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(rows))
+        if running:
+            print_running(["bkb", "tpe_liar", *(["gp_sampler"] if options.full else [])], running, run)
 
 
 if __name__ == "__main__":

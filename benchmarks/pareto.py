@@ -20,16 +20,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import botorch
 import numpy as np
-import optuna
 
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import Job, Record, add_options, grouped, records_by, run_all, standard_error
 from benchmarks.outcome_botorch import BOTORCH
 from benchmarks.outcome_peers import OURS_AND_OPTUNA, Loop, drive
 from benchmarks.outcomes import CONSTRAINED, FRONTS, OutcomeProblem
-from benchmarks.report import conditions, print_table
+from benchmarks.report import print_table
 
 __all__ = ["PEERS", "PROBLEMS", "main", "run_job", "suits"]
 
@@ -99,7 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems
         if suits(peer, problem)
     ]
-    print(f"{conditions(1)}, optuna {optuna.__version__}, botorch {botorch.__version__}; {options.jobs} process(es)")
     # Not the common folder of torch: a lock that a stopped process left there makes the next one wait for ever.
     os.environ.setdefault("TORCH_EXTENSIONS_DIR", str((options.out / "torch_extensions").resolve()))
     run_all(jobs, run_job, options)

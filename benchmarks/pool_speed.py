@@ -33,7 +33,7 @@ from benchmarks.algorithm1 import (
     run_algorithm1,
 )
 from benchmarks.arguments import Arguments
-from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
+from benchmarks.report import MB, Clock, MemoryWatch, limited_threads, measuring, print_table
 from bkbopt.kernels import rbf
 from bkbopt.posterior.model import Model
 from bkbopt.search.maximizers.pool import Argmax, PoolMaximizer
@@ -331,8 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.option("--large", 1_000_000, quick=0, help="arms of the large pool; 0 leaves it out")
     options = parser.parse_args(arguments)
     n_steps, smallest = options.steps, min(options.arms)
-    with limited_threads(options.threads):
-        print(conditions(options.threads))
+    with measuring(options.threads):
         for n_arms in options.arms:
             compare_speed(n_arms, n_steps, options.betas, options.threads)
         if options.large:
@@ -340,7 +339,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         compare_regret(smallest, n_steps, options.betas[0], options.seeds)
         agree, of = choices_that_agree(make_pool_problem(smallest), min(200, n_steps), options.betas[0], seed=0)
         print(f"\n{smallest:,} arms: {agree} of {of} lazy choices equal the argmax computed in full")
-        print(conditions(options.threads))
 
 
 if __name__ == "__main__":

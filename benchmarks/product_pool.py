@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table, rss_mb
+from benchmarks.report import measuring, print_table, rss_mb
 from bkbopt.search.candidates.base import Scope
 from bkbopt.search.candidates.product import ProductCandidates
 from bkbopt.search.designer import Designer
@@ -347,8 +347,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     n_small, n_large, batch = (20, 120, 24) if args.quick else (100, 1000, 384)
     steps, trials, seeds = args.steps, args.trials, args.seeds
-    with limited_threads(1):
-        print(conditions(1))
+    with measuring(1):
         print_table(
             f"{n_small**3:,} rows, {steps} steps after 20 random rows",
             ["way", "same", "gap, sd", "ms, median", "ms, most", "MB"],

@@ -11,15 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
-import scipy
 import torch
 from threadpoolctl import threadpool_limits
 
-import bkbopt
+__all__ = ["DATA", "MB", "Clock", "MemoryWatch", "conditions", "limited_threads", "measuring", "print_table", "rss_mb"]
 
-__all__ = ["MB", "Clock", "MemoryWatch", "conditions", "limited_threads", "print_table", "rss_mb"]
-
+#: The folder of data sets, NAME.npz with arrays X (n, d) and y (n,), where it is there.
+DATA = Path("../shared/data")
 MB = 2**20
 
 
@@ -54,19 +52,21 @@ def limited_threads(n: int) -> Iterator[None]:
 
 
 def conditions(threads: int) -> str:
-    """One line: versions, threads, processors and the load of the machine."""
-    versions = ", ".join(
-        f"{name} {version}"
-        for name, version in (
-            ("bkbopt", bkbopt.__version__),
-            ("python", platform.python_version()),
-            ("torch", torch.__version__),
-            ("numpy", np.__version__),
-            ("scipy", scipy.__version__),
-        )
-    )
+    """One line: versions of what is imported, threads, processors and the load of the machine."""
+    packages = ("bkbopt", "torch", "numpy", "scipy", "optuna", "botorch")
+    used = "".join(f", {name} {sys.modules[name].__version__}" for name in packages if name in sys.modules)
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{versions}; {threads} thread(s) for torch and for BLAS; {os.cpu_count()} processors{load}"
+    where = f"{threads} thread(s) for torch and for BLAS; {os.cpu_count()} processors{load}"
+    return f"python {platform.python_version()}{used}; {where}"
+
+
+@contextmanager
+def measuring(threads: int) -> Iterator[None]:
+    """`limited_threads`; the conditions are printed before and after, since the load may change."""
+    with limited_threads(threads):
+        print(conditions(threads), flush=True)
+        yield
+        print(conditions(threads))
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> None:

@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import Clock, conditions, limited_threads, print_table
+from benchmarks.report import DATA, Clock, measuring, print_table
 
 __all__ = ["SETS", "Library", "Run", "main", "screened"]
 
-DATA = Path("../shared/data")
 Ints = NDArray[np.int64]
 
 
@@ -202,18 +201,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if missing:
         print(f"screening: {', '.join(missing)} not found in {options.data}; say where the data are with --data.")
         return
-    print(conditions(1))
-    for name in names:
-        library = Library.read(options.data, name, 2_000 if options.quick else None)
-        with limited_threads(1), tempfile.TemporaryDirectory() as folder:
-            rows = table(library, library.write(Path(folder)), batches, size, options.seeds)
-        marks = [f"recall at {(number + 1) * size:,}" for number in _marks(batches)]
-        print_table(
-            f"{name}: {len(library.y):,} rows, {int(library.wanted.sum()):,} wanted, {batches} batches of {size}",
-            ["search", "found", *marks, "s a batch"],
-            rows,
-        )
-    print(conditions(1))
+    with measuring(1):
+        for name in names:
+            library = Library.read(options.data, name, 2_000 if options.quick else None)
+            with tempfile.TemporaryDirectory() as folder:
+                rows = table(library, library.write(Path(folder)), batches, size, options.seeds)
+            marks = [f"recall at {(number + 1) * size:,}" for number in _marks(batches)]
+            print_table(
+                f"{name}: {len(library.y):,} rows, {int(library.wanted.sum()):,} wanted, {batches} batches of {size}",
+                ["search", "found", *marks, "s a batch"],
+                rows,
+            )
 
 
 if __name__ == "__main__":

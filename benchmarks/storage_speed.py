@@ -24,7 +24,7 @@ import optuna
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import measuring, print_table
 
 __all__ = ["main"]
 
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sizes = [100, 1_000] if options.quick else [100, 1_000, 10_000] + [100_000] * options.full
     table, processes = [], []
-    with limited_threads(1), tempfile.TemporaryDirectory(dir=options.folder) as name:
+    with measuring(1), tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         bo.Optimizer(SPACE, storage=folder / "first.db", seed=0).ask()  # torch is imported, and the disk awake
         for n in sizes:
@@ -157,7 +157,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for (who, log), (ask, tell, export) in zip(logs.items(), time_calls(list(logs.values())), strict=True):
                 table.append((f"{n:,}", who, log.open, 1e3 * ask, 1e3 * tell, export, log.size / 1e6))
             processes.append((f"{n:,}", *of_processes(folder / f"ours{n}.db")))
-    print(conditions(1))
     print_table(
         f"Logs of n trials, six floats, on {os.fspath(options.folder or tempfile.gettempdir())}",
         ("n", "log", "open, s", "ask, ms", "tell, ms", "export, s", "MB"),

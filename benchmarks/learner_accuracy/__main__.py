@@ -28,12 +28,10 @@ from benchmarks.learner_accuracy.models import (
 )
 from benchmarks.learner_accuracy.picture import draw
 from benchmarks.learner_accuracy.sets import CLASSES, NUMBERS, Stream, load, right
-from benchmarks.report import Clock, conditions, limited_threads, print_table
+from benchmarks.report import DATA, Clock, measuring, print_table
 from bkbopt.errors import ArgumentError
 
 __all__ = ["main", "measured", "right"]
-
-DATA = Path("../shared/data")
 
 
 def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
@@ -91,10 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, wanted = options.rows, options.streams
     classes = load({name: read for name, read in CLASSES.items() if name in wanted}, folder, rows)
     numbers = load({name: read for name, read in NUMBERS.items() if name in wanted}, folder, rows)
-    with limited_threads(1), warnings.catch_warnings():
+    with measuring(1), warnings.catch_warnings():
         # Of models that diverge, whose figures say it.
         warnings.simplefilter("ignore")
-        print(conditions(1))
         if options.picture:
             draw([*models_of_classes(), *others_of_classes()], classes, options.picture)
             return
@@ -106,19 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             several(rows)
             return
         how = "with the papers' parameters" if options.paper else "by default"
-        own, others = (
-            models_of_classes(paper=options.paper),
-            [] if options.paper or options.own else others_of_classes(),
-        )
+        alone = options.paper or options.own
         if classes:
-            notes = f"{_commonest(classes)}\n  {_sizes(classes)}"
-            _table(f"Labels, % right, {how}", [*own, *others], classes, notes)
+            models = [*models_of_classes(paper=options.paper), *([] if alone else others_of_classes())]
+            _table(f"Labels, % right, {how}", models, classes, f"{_commonest(classes)}\n  {_sizes(classes)}")
         if numbers:
-            own, others = (
-                models_of_numbers(paper=options.paper),
-                [] if options.paper or options.own else others_of_numbers(),
-            )
-            _table(f"Numbers, 100 R^2, {how}", [*own, *others], numbers, _sizes(numbers))
+            models = [*models_of_numbers(paper=options.paper), *([] if alone else others_of_numbers())]
+            _table(f"Numbers, 100 R^2, {how}", models, numbers, _sizes(numbers))
 
 
 if __name__ == "__main__":

@@ -33,18 +33,17 @@ class Model:
     rows: int | None = None
 
 
-def _of_paper(kind: type[OnlineLearner], **params: object) -> OnlineLearner:
+def _of_paper(kind: Any, **params: object) -> OnlineLearner:
     """As in the paper, but with a bounded dictionary."""
     limit = {"max_dictionary": 200} if "max_dictionary" in kind().get_params() else {}
     return kind.paper(**limit, **params)
 
 
-def ours(make: Callable[[], OnlineLearner], *, paper: bool) -> Callable[[Stream], Array]:
+def ours(kind: Callable[..., OnlineLearner], *, paper: bool, **params: object) -> Callable[[Stream], Array]:
     """Predictions before learning; with `paper` by the papers' parameters, once the defaults of this package."""
 
     def run(stream: Stream) -> Array:
-        learner = make()
-        learner = _of_paper(type(learner)) if paper else learner
+        learner = _of_paper(kind, **params) if paper else kind(**params)
         return learner.progressive(stream.X, stream.y)
 
     return run
@@ -115,7 +114,7 @@ def _fourier(model: Callable[[], Any]) -> Callable[[Array], tuple[Any, Any]]:
 
 
 def models_of_classes(*, paper: bool = False) -> list[Model]:
-    """Ours, then the others."""
+    """Ours for labels."""
     every = [bl.FOGD, bl.NOGD, bl.SkeGD, bl.FORKS, bl.ProsNKONS, bl.BPAS, bl.ProjectronPP, bl.Projectron]
     every += [bl.RBP, bl.Forgetron, bl.BOGD]
     growing = [bl.KernelPerceptron, bl.KOGD, bl.SketchedKONS, bl.KONS]
@@ -152,17 +151,11 @@ def others_of_classes() -> list[Model]:
 def models_of_numbers(*, paper: bool = False) -> list[Model]:
     """Ours for numbers."""
     squared = [bl.FOGD, bl.NOGD, bl.SkeGD, bl.FORKS, bl.ProsNKONS, bl.BOGD]
-
-    def made(c: Any) -> Callable[[Stream], Array]:
-        def run(stream: Stream) -> Array:
-            learner = _of_paper(c, loss="squared") if paper else c(loss="squared")
-            return learner.progressive(stream.X, stream.y)  # type: ignore[no-any-return]
-
-        return run
-
-    own = [Model("PKAWV", ours(bl.PKAWV, paper=paper)), *(Model(c.__name__, made(c)) for c in squared)]
+    growing = [bl.KOGD, bl.KONS, bl.SketchedKONS]
+    loss = {"paper": paper, "loss": "squared"}
+    own = [Model("PKAWV", ours(bl.PKAWV, paper=paper)), *(Model(c.__name__, ours(c, **loss)) for c in squared)]
     exact = [Model(c.__name__, ours(c, paper=paper), GROWING) for c in (bl.KernelAWV, bl.OnlineKRR)]
-    return [*own, *exact, *(Model(c.__name__, made(c), GROWING) for c in (bl.KOGD, bl.KONS, bl.SketchedKONS))]
+    return [*own, *exact, *(Model(c.__name__, ours(c, **loss), GROWING) for c in growing)]
 
 
 def others_of_numbers() -> list[Model]:

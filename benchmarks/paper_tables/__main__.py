@@ -33,11 +33,9 @@ from benchmarks.paper_tables.kons import print_bounds, print_two_losses
 from benchmarks.paper_tables.pkawv import figure3, print_figures
 from benchmarks.paper_tables.runs import Kept
 from benchmarks.paper_tables.streams import WIDTHS, print_streams
-from benchmarks.report import conditions, limited_threads
+from benchmarks.report import DATA, measuring
 
 __all__ = ["DATA", "PARTS", "Setting", "main"]
-
-DATA = Path("../shared/data")
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.data.is_dir():
         print(f"{options.data}: no such folder; say with --data where the data sets are. Nothing was run.")
         return
-    with limited_threads(1):
-        print(conditions(1), flush=True)
+    with measuring(1):
         setting = Setting(options.data, Kept(options.out, source_digest()), seeds, rows, options.limit, widths, only)
         for part in options.parts:
             PARTS[part](setting)
