@@ -32,7 +32,7 @@ import bkbopt as bo
 from benchmarks.batch_problems import Target
 from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array
-from benchmarks.samplers import N_STARTUP, SAMPLERS
+from benchmarks.samplers import N_STARTUP, SAMPLERS, floats, point
 from bkbopt.kernels import rbf
 
 __all__ = ["BATCHERS", "BatchLoop", "can_run"]
@@ -85,11 +85,10 @@ def _optimizer(target: Target, seed: int, **options: Any) -> tuple[bo.Optimizer,
     """An optimizer of ours, whose parameters are called x0, x1, ..., and a loop over it."""
     where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
     opt = bo.Optimizer(where, seed=seed, **{"n_startup_trials": N_STARTUP, **options})
-    names = [f"x{j}" for j in range(target.dim)]
     asked: list[bo.Trial] = []
 
     def place(of: Any) -> Any:
-        return [of.params[name] for name in names] if target.rows is None else of.index
+        return point(of.params) if target.rows is None else of.index
 
     def ask(n: int) -> Array:
         asked[:] = opt.ask(n)
@@ -119,24 +118,18 @@ def _known(target: Target, q: int, seed: int) -> BatchLoop:
 
 def _tpe_liar(target: Target, q: int, seed: int) -> BatchLoop:
     assert target.bounds is not None
-    space: dict[str, optuna.distributions.BaseDistribution] = {
-        f"x{j}": optuna.distributions.FloatDistribution(low, high) for j, (low, high) in enumerate(target.bounds)
-    }
+    space, asked = floats(target.bounds), list[optuna.Trial]()
     study = optuna.create_study(sampler=SAMPLERS["tpe_liar"](seed))
-    asked: list[optuna.Trial] = []
-
-    def points(trials: Any) -> Array:
-        return np.array([[trial.params[name] for name in space] for trial in trials])
 
     def ask(n: int) -> Array:
         asked[:] = [study.ask(space) for _ in range(n)]
-        return points(asked)
+        return np.array([point(trial.params) for trial in asked])
 
     def tell(places: Array, values: Array) -> None:
         for trial, value in zip(asked, values.tolist(), strict=True):
             study.tell(trial, value)
 
-    return BatchLoop(ask, tell, lambda: points([study.best_trial]))
+    return BatchLoop(ask, tell, lambda: point(study.best_params)[None])
 
 
 def _cmaes(target: Target, q: int, seed: int) -> BatchLoop:

@@ -16,16 +16,15 @@ A run has one thread, and times are processor times of asking and telling, witho
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import with_error
-from benchmarks.functions import Array, Problem
-from benchmarks.peers import Loop, Run, run_loop
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.functions import Problem
+from benchmarks.peers import Run, ours, run_loop
+from benchmarks.report import limited_threads, measuring, print_table
 from benchmarks.sample_efficiency import problem_named
 from benchmarks.samplers import N_STARTUP
 from bkbopt.learners.recipes import RECIPES
@@ -43,29 +42,9 @@ QUICK = ("bkb", "pkawv", "prosnkons", "forks")
 
 def run_surrogate(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
     """One run of the optimizer with the surrogate of that name, on one thread."""
-    space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
     surrogate = bo.LearnerSurrogate(learner=name, settings={"budget": BUDGETS[name]}) if name in BUDGETS else name
-    opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP, surrogate=surrogate)
-    asked: list[bo.Trial] = []
-    seconds: list[float] = []
-
-    def point(params: dict[str, float]) -> Array:
-        return np.array([params[key] for key in space], dtype=np.float64)
-
-    def ask() -> Array:
-        start = time.process_time()
-        asked.append(opt.ask())
-        seconds.append(time.process_time() - start)
-        return point(asked[-1].params)
-
-    def tell(x: Array, y: float) -> None:
-        start = time.process_time()
-        opt.tell(asked[-1], y)
-        seconds[-1] += time.process_time() - start
-
     with limited_threads(1):
-        run = run_loop(name, problem, n_trials, seed, Loop(ask, tell, lambda: point(opt.recommend().params)))
-    return replace(run, seconds_per_trial=np.array(seconds))
+        return run_loop(name, problem, n_trials, seed, ours(problem, seed, surrogate=surrogate), time.process_time)
 
 
 def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -> list[tuple[object, ...]]:
@@ -98,17 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, help="of every run (default 60 or 80, by problem; with --quick 30)")
     options = parser.parse_args(arguments)
     names, trials = options.surrogates, options.trials or (30 if options.quick else None)
-    print(f"{conditions(1)}; {options.seeds} seeds; noise sd = a tenth of the IQR", flush=True)
-    # The loops of the learners are compiled once a process, which is no part of a run.
-    for name in names:
-        run_surrogate(name, problem_named("branin"), N_STARTUP + 2, 0)
-    for title in options.problems:
-        problem, n = problem_named(title), trials or TRIALS[title]
-        print_table(
-            f"{problem.name}, d = {problem.dim}, {n} trials: regret / IQR, mean +- standard error",
-            ("surrogate", "simple", "mean", "ms/trial", "simple at equal time", "trials then"),
-            measure(names, problem, n, options.seeds),
-        )
+    with measuring(1):
+        # The loops of the learners are compiled once a process, which is no part of a run.
+        for name in names:
+            run_surrogate(name, problem_named("branin"), N_STARTUP + 2, 0)
+        for title in options.problems:
+            problem, n, seeds = problem_named(title), trials or TRIALS[title], options.seeds
+            print_table(
+                f"{problem.name}, d = {problem.dim}, {n} trials, {seeds} seeds: regret / IQR, mean +- standard error",
+                ("surrogate", "simple", "mean", "ms/trial", "simple at equal time", "trials then"),
+                measure(names, problem, n, seeds),
+            )
 
 
 if __name__ == "__main__":

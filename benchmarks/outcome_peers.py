@@ -6,7 +6,7 @@ where there is no noise, as a careful user would do.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import bkbopt as bo
 from benchmarks.functions import Array
 from benchmarks.outcomes import OutcomeProblem
 from benchmarks.report import limited_threads
-from benchmarks.samplers import N_STARTUP, quiet_optuna
+from benchmarks.samplers import N_STARTUP, floats, point, quiet_optuna
 
 __all__ = ["CHECKPOINTS", "OURS_AND_OPTUNA", "Loop", "drive"]
 
@@ -86,15 +86,12 @@ def _optuna(sampler: Callable[[OutcomeProblem, int], optuna.samplers.BaseSampler
     """A sampler by ask and tell; it names `study.best_trials`, or `study.best_trial` where there are constraints."""
 
     def make(problem: OutcomeProblem, seed: int) -> Loop:
-        space: dict[str, optuna.distributions.BaseDistribution] = {
-            f"x{i}": optuna.distributions.FloatDistribution(low, high) for i, (low, high) in enumerate(problem.bounds)
-        }
+        space, asked = floats(problem.bounds), list[optuna.Trial]()
         study = optuna.create_study(sampler=sampler(problem, seed), directions=["minimize"] * problem.n_objectives)
-        asked: list[optuna.Trial] = []
 
         def ask() -> Array:
             asked.append(study.ask(space))
-            return _point(asked[-1].params)
+            return point(asked[-1].params)
 
         def tell(x: Array, outcomes: Array) -> None:
             for i, value in enumerate(outcomes[problem.n_objectives :]):
@@ -103,29 +100,24 @@ def _optuna(sampler: Callable[[OutcomeProblem, int], optuna.samplers.BaseSampler
 
         def named() -> Array:
             # With constraints `best_trials` are the feasible ones, and there may be none.
-            return np.array([_point(trial.params) for trial in study.best_trials]).reshape(-1, problem.dim)
+            return np.array([point(trial.params) for trial in study.best_trials]).reshape(-1, problem.dim)
 
         return Loop(ask, tell, named)
 
     return make
 
 
-def _point(params: Mapping[str, Any]) -> Array:
-    return np.array([params[f"x{i}"] for i in range(len(params))], dtype=np.float64)
-
-
 def _bkbopt(problem: OutcomeProblem, seed: int) -> Loop:
     """Our optimiser with its defaults; it names what it recommends."""
-    space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
     constraints = [f"c{i}" for i in range(problem.n_constraints)]
     options: dict[str, Any] = {"seed": seed, "n_startup_trials": N_STARTUP}
     options |= {"constraints": constraints} if constraints else {"directions": ["minimize"] * problem.n_objectives}
-    opt = bo.Optimizer(space, **options)
+    opt = bo.Optimizer(list(problem.bounds), **options)
     asked: list[bo.Trial] = []
 
     def ask() -> Array:
         asked.append(opt.ask())
-        return _point(asked[-1].params)
+        return point(asked[-1].params)
 
     def tell(x: Array, outcomes: Array) -> None:
         if constraints:
@@ -136,7 +128,7 @@ def _bkbopt(problem: OutcomeProblem, seed: int) -> Loop:
 
     def named() -> Array:
         records = [opt.recommend()] if constraints else opt.recommend_front()
-        return np.array([_point(record.params) for record in records]).reshape(-1, problem.dim)
+        return np.array([point(record.params) for record in records]).reshape(-1, problem.dim)
 
     return Loop(ask, tell, named)
 

@@ -19,13 +19,13 @@ import bkbopt as bo
 from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array, Problem
 from benchmarks.report import limited_threads
-from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
+from benchmarks.samplers import N_STARTUP, SAMPLERS, floats, point, quiet_optuna
 from bkbopt.errors import ArgumentError
 
 if TYPE_CHECKING:
     from botorch.models import SingleTaskGP
 
-__all__ = ["PEERS", "Loop", "Optimiser", "Run", "run_loop", "run_peer"]
+__all__ = ["PEERS", "Loop", "Optimiser", "Run", "ours", "run_loop", "run_peer"]
 
 CHECKPOINT_EVERY = 10
 
@@ -66,18 +66,20 @@ class Loop:
 Optimiser = Callable[[Problem, int, int], Run]
 
 
-def run_loop(name: str, problem: Problem, n_trials: int, seed: int, loop: Loop) -> Run:
+def run_loop(
+    name: str, problem: Problem, n_trials: int, seed: int, loop: Loop, clock: Callable[[], float] = time.perf_counter
+) -> Run:
     """Drive `loop` for n_trials and return the run; trial i of a seed has the same noise for every optimiser."""
     xs, ys, seconds, recommended = [], [], [], []
     checkpoints = [*range(CHECKPOINT_EVERY, n_trials, CHECKPOINT_EVERY), n_trials]
     for trial in range(n_trials):
-        start = time.perf_counter()
+        start = clock()
         x = loop.ask()
-        asked = time.perf_counter()
+        asked = clock()
         y = problem.observe(x, seed, trial)
-        told = time.perf_counter()
+        told = clock()
         loop.tell(x, y)
-        seconds.append(asked - start + time.perf_counter() - told)
+        seconds.append(asked - start + clock() - told)
         xs.append(x)
         ys.append(y)
         if trial + 1 in checkpoints:
@@ -112,13 +114,7 @@ def _optuna(name: str) -> Optimiser:
     """Return an optimiser that runs one of Optuna's samplers by ask and tell; it recommends `study.best_trial`."""
 
     def run(problem: Problem, n_trials: int, seed: int) -> Run:
-        space: dict[str, optuna.distributions.BaseDistribution] = {
-            f"x{i}": optuna.distributions.FloatDistribution(low, high) for i, (low, high) in enumerate(problem.bounds)
-        }
-        asked: list[optuna.trial.Trial] = []
-
-        def point(params: dict[str, Any]) -> Array:
-            return np.array([params[key] for key in space], dtype=np.float64)
+        space, asked = floats(problem.bounds), list[optuna.Trial]()
 
         with quiet_optuna():
             study = optuna.create_study(sampler=SAMPLERS[name](seed))
@@ -200,24 +196,19 @@ def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
         return run_loop("qlognei", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
 
 
-def _bkbopt(problem: Problem, n_trials: int, seed: int) -> Run:
-    """Our optimiser with its defaults; it recommends the observed point with the best posterior mean."""
-    space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
-    opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP)
+def ours(problem: Problem, seed: int, **options: Any) -> Loop:
+    """Our optimiser, by default with its defaults; it recommends the observed point with the best posterior mean."""
+    opt = bo.Optimizer(list(problem.bounds), seed=seed, n_startup_trials=N_STARTUP, **options)
     asked: list[bo.Trial] = []
 
     def ask() -> Array:
         asked.append(opt.ask())
-        return np.array([asked[-1].params[key] for key in space], dtype=np.float64)
+        return point(asked[-1].params)
 
     def tell(x: Array, y: float) -> None:
         opt.tell(asked[-1], y)
 
-    def recommend() -> Array:
-        params = opt.recommend().params
-        return np.array([params[key] for key in space], dtype=np.float64)
-
-    return run_loop("bkbopt", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
+    return Loop(ask, tell, lambda: point(opt.recommend().params))
 
 
 PEERS: dict[str, Optimiser] = {
@@ -226,7 +217,7 @@ PEERS: dict[str, Optimiser] = {
     "gp_sampler": _optuna("gp_sampler"),
     "cmaes": _optuna("cmaes"),
     "qlognei": _qlognei,
-    "bkbopt": _bkbopt,
+    "bkbopt": lambda problem, n, seed: run_loop("bkbopt", problem, n, seed, ours(problem, seed)),
 }
 
 

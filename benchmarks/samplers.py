@@ -6,18 +6,20 @@ Those of other packages are in `ask_tell_samplers` (HEBO and SMAC3, which are op
 import importlib.util
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import optuna
+from numpy.typing import NDArray
 from optuna._transform import _SearchSpaceTransform
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, CmaEsSampler
 from optuna.trial import FrozenTrial
 
-__all__ = ["N_STARTUP", "SAMPLERS", "NoisyCma", "missing_packages", "quiet_optuna", "recommended"]
+__all__ = ["N_STARTUP", "SAMPLERS", "NoisyCma", "floats", "missing_packages", "point", "quiet_optuna", "recommended"]
 
 N_STARTUP = 10
 #: What samplers need that this project does not bring.
@@ -160,6 +162,16 @@ def recommended(study: optuna.Study) -> Mapping[str, Any]:
     """The recommended parameters: those that the sampler recommends, or else the best observed trial."""
     recommend = getattr(study.sampler, "recommend", None)
     return study.best_trial.params if recommend is None else recommend(study).params
+
+
+def floats(bounds: Sequence[tuple[float, float]]) -> dict[str, BaseDistribution]:
+    """The parameters x0, x1, ... of a box, from its bounds."""
+    return {f"x{i}": FloatDistribution(low, high) for i, (low, high) in enumerate(bounds)}
+
+
+def point(params: Mapping[str, Any]) -> NDArray[np.float64]:
+    """The point (d,) of the box with these parameters x0, x1, ..."""
+    return np.array([params[f"x{i}"] for i in range(len(params))], dtype=np.float64)
 
 
 @contextmanager

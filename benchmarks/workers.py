@@ -34,7 +34,8 @@ from benchmarks.arguments import Arguments
 from benchmarks.batch_problems import Target, of_box
 from benchmarks.comparison import Record, add_options, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Array
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.report import limited_threads, print_table
+from benchmarks.samplers import point
 
 __all__ = ["CROWDS", "Crowd", "Driver", "Fate", "Job", "fate_of", "main", "run_job", "simulate"]
 
@@ -91,17 +92,12 @@ def ours(target: Target, seed: int, **options: Any) -> Driver:
     """`bo.Optimizer` with its defaults."""
     assert target.bounds is not None
     opt = bo.Optimizer(list(target.bounds), seed=seed, **options)
-    names = [f"x{j}" for j in range(target.dim)]
 
     def ask(n: int) -> tuple[list[int], Array]:
         trials = opt.ask(n)
-        return [t.id for t in trials], np.array([[t.params[name] for name in names] for t in trials])
+        return [trial.id for trial in trials], np.array([point(trial.params) for trial in trials])
 
-    def recommend() -> Array:
-        params = opt.recommend().params
-        return np.array([params[name] for name in names])
-
-    return Driver(ask, opt.tell, opt.fail, recommend)
+    return Driver(ask, opt.tell, opt.fail, lambda: point(opt.recommend().params))
 
 
 def at_random(target: Target, seed: int) -> Driver:
@@ -251,7 +247,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for peer in options.peers
         for seed in range(options.seeds)
     ]
-    print(f"{conditions(1)}; {options.jobs} process(es)")
     run_all(jobs, run_job, options)
     print_results(jobs, options.out)
 
