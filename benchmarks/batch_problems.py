@@ -23,15 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from botorch.test_functions.synthetic import Rosenbrock
 from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
 from benchmarks import structured_functions as structured
 from benchmarks.algorithm1 import make_pool_problem
-from benchmarks.functions import NOISE_SHARE, NOISE_STREAM, PROBLEMS, Array, Problem
-from benchmarks.sample_efficiency import off_centre
-from benchmarks.tasks import from_botorch
+from benchmarks.functions import NOISE_SHARE, NOISE_STREAM, PROBLEMS, Array, Problem, off_centre, rosenbrock
 
 __all__ = ["BOXES", "POOLS", "TARGETS", "Target", "of_box", "of_data"]
 
@@ -134,7 +131,7 @@ BOXES: dict[str, Callable[[], Problem]] = {
     "hartmann6": lambda: PROBLEMS["hartmann6"],
     "ackley10-off": lambda: off_centre(PROBLEMS["ackley10"]),
     "rastrigin10-rotated": lambda: structured.rotated_rastrigin(10, seed=0),
-    "rosenbrock6": lambda: from_botorch("rosenbrock6", Rosenbrock(6)),
+    "rosenbrock6": lambda: rosenbrock(6),
 }
 #: Pools of real data.
 POOLS = ("casp", "casp-smooth", "cadata", "cadata-smooth")

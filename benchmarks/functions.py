@@ -10,15 +10,32 @@ Sources: Dixon and Szego (1978) for Branin, Hartmann and Shekel; Ackley (1987); 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["PROBLEMS", "Array", "Problem", "ackley", "levy", "random_peaks", "rastrigin", "schwefel"]
+if TYPE_CHECKING:
+    from botorch.test_functions.synthetic import SyntheticTestFunction
+
+__all__ = [
+    "PROBLEMS",
+    "Array",
+    "Problem",
+    "ackley",
+    "from_botorch",
+    "levy",
+    "off_centre",
+    "random_peaks",
+    "rastrigin",
+    "rosenbrock",
+    "schwefel",
+]
 
 Array = NDArray[np.float64]
 
@@ -27,6 +44,7 @@ IQR_POINTS = 100_000
 # Tags keep the streams of noise and of the quantiles' points apart from other uses of the same small seeds.
 NOISE_STREAM = 7_001
 IQR_STREAM = 7_002
+GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)
@@ -212,6 +230,37 @@ def random_peaks(dim: int, n_peaks: int = 30, width: float = 0.2, seed: int = 0)
 
     best = tuple(float(c) for c in centres[0])
     return Problem(f"peaks{dim}", ((0.0, 1.0),) * dim, -1.0, (best,), envelope)
+
+
+def off_centre(problem: Problem) -> Problem:
+    """The problem on a box with one side of each column cut to 30 to 60 % of its distance from zero.
+
+    The fractions are spread by the golden ratio and the sides alternate. The known minimisers must stay inside, which
+    those of Ackley (0) and Levy (1) do.
+    """
+    bounds = []
+    for j, (low, high) in enumerate(problem.bounds):
+        part = 0.3 + 0.3 * ((j + 1) * GOLDEN % 1.0)
+        bounds.append((low * part, high) if j % 2 == 0 else (low, high * part))
+    return replace(problem, name=f"{problem.name}-off", bounds=tuple(bounds))
+
+
+def from_botorch(name: str, function: "SyntheticTestFunction") -> Problem:
+    """One of BoTorch's functions with known minimisers as a problem of ours."""
+
+    def values(x: Array) -> Array:
+        return np.asarray(function.evaluate_true(torch.as_tensor(x, dtype=torch.float64)).numpy())
+
+    assert function._optimizers is not None
+    bounds = tuple((float(low), float(high)) for low, high in function._bounds)
+    return Problem(name, bounds, float(function.optimal_value), tuple(function._optimizers), values)
+
+
+def rosenbrock(dim: int) -> Problem:
+    """Return Rosenbrock's function in `dim` dimensions, BoTorch's: a curved valley."""
+    from botorch.test_functions.synthetic import Rosenbrock
+
+    return from_botorch(f"rosenbrock{dim}", Rosenbrock(dim))
 
 
 _BRANIN = Problem(

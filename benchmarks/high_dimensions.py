@@ -17,20 +17,16 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
-import optuna
-from botorch.test_functions.synthetic import Rosenbrock
 from optuna.samplers import BaseSampler
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import Job, Record, add_options, run_all
-from benchmarks.functions import PROBLEMS, Array, Problem, ackley, levy
+from benchmarks.functions import PROBLEMS, Array, Problem, ackley, levy, off_centre, rosenbrock
 from benchmarks.optuna_quality import installed, print_results, run_study
-from benchmarks.report import conditions
-from benchmarks.sample_efficiency import off_centre
 from benchmarks.samplers import N_STARTUP, SAMPLERS
-from benchmarks.tasks import Task, from_botorch, of_problem
+from benchmarks.tasks import Task, of_problem
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.kernels import SphericalKernel
 
@@ -99,7 +95,7 @@ COLUMNS = {"ackley20-off": 20, "rosenbrock20": 20, "ridge65": 65, "hartmann6-100
 #: Made when asked for.
 TASKS: dict[str, Callable[[], Task]] = {
     "ackley20-off": lambda: of_problem(off_centre(ackley(20))),
-    "rosenbrock20": lambda: of_problem(from_botorch("rosenbrock20", Rosenbrock(20))),
+    "rosenbrock20": lambda: of_problem(rosenbrock(20)),
     "ridge65": lambda: replace(of_problem(_Ridge("ridge65", (POWERS,) * 65, 0.0, (), ridge_error)), minimum=None),
     "hartmann6-100": lambda: of_problem(embedded(PROBLEMS["hartmann6"], 100)),
     "levy100-off": lambda: of_problem(off_centre(levy(100))),
@@ -132,7 +128,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in range(options.seeds)
         for problem in options.problems
     ]
-    print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
     run_all(jobs, run_job, options)
     print_results(jobs, options.out, TASKS)
 

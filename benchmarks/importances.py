@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import optuna
-from botorch.test_functions import Rosenbrock
 from optuna.importance import (
     BaseImportanceEvaluator,
     FanovaImportanceEvaluator,
@@ -27,10 +26,9 @@ from optuna.importance import (
 from scipy.stats import sobol_indices, uniform
 
 from benchmarks.arguments import Arguments
-from benchmarks.functions import PROBLEMS, Problem
-from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.functions import PROBLEMS, Problem, rosenbrock
+from benchmarks.report import measuring, print_table
 from benchmarks.samplers import quiet_optuna
-from benchmarks.tasks import from_botorch
 from bkbopt.adapters.optuna import BKBImportanceEvaluator
 
 __all__ = ["EVALUATORS", "FUNCTIONS", "Function", "main", "study_of"]
@@ -92,7 +90,7 @@ FUNCTIONS = {
     "Ishigami, and a column without effect": Function(_ishigami, -math.pi, math.pi, 4),
     "Sobol's g": Function(_sobol_g, 0.0, 1.0, 6),
     "Hartmann-6": Function(_scaled(PROBLEMS["hartmann6"]), 0.0, 1.0, 6),
-    "Rosenbrock-6": Function(_scaled(from_botorch("rosenbrock6", Rosenbrock(6))), 0.0, 1.0, 6),
+    "Rosenbrock-6": Function(_scaled(rosenbrock(6)), 0.0, 1.0, 6),
 }
 
 
@@ -117,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     functions = dict(list(FUNCTIONS.items())[:2]) if options.quick else FUNCTIONS
     measured = defaultdict[tuple[str, int, str], list[tuple[float, float, float]]](list)
-    with limited_threads(1), quiet_optuna():
+    with measuring(1), quiet_optuna():
         for function in functions.values():
             true = function.indices()
             for sampler, n_trials in ((s, n) for s in SAMPLERS for n in ((100,) if options.quick else (100, 300))):
@@ -130,7 +128,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         shares = np.array([found[f"x{j}"] for j in range(function.dim)])
                         first, total = (float(np.abs(shares - indices).sum()) / 2.0 for indices in true)
                         measured[sampler, n_trials, name].append((total, first, seconds))
-    print(conditions(1))
     header = ["trials", "evaluator", "from total", "from first-order", "seconds"]
     rows = [[f"{n} by {s}", name, *np.mean(found, axis=0).tolist()] for (s, n, name), found in measured.items()]
     print_table(f"Distance of importances from the true ones, {len(functions)} functions", header, rows)

@@ -32,9 +32,8 @@ from benchmarks import comparison
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS as FUNCTIONS
-from benchmarks.functions import Array
-from benchmarks.report import conditions, limited_threads, print_table
-from benchmarks.sample_efficiency import off_centre
+from benchmarks.functions import Array, off_centre
+from benchmarks.report import limited_threads, print_table
 from benchmarks.samplers import SAMPLERS, quiet_optuna
 
 __all__ = ["PROBLEMS", "PRUNERS", "Job", "Training", "main", "run_job", "run_study"]
@@ -183,7 +182,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for pruner in options.pruners
         for peer in options.peers
     ]
-    print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
     run_all(jobs, run_job, options)
     print_results(jobs, options.out)
 

@@ -11,7 +11,7 @@ of its length and on alternate sides, so that the minimum lies 15 to 44 % of the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,11 @@ import numpy as np
 from benchmarks import comparison
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
-from benchmarks.functions import PROBLEMS, Problem
+from benchmarks.functions import PROBLEMS, Problem, off_centre
 from benchmarks.peers import PEERS, run_peer
-from benchmarks.report import conditions, print_table
+from benchmarks.report import print_table
 
-__all__ = ["TRIALS", "Job", "main", "off_centre", "problem_named", "run_job"]
+__all__ = ["TRIALS", "Job", "main", "problem_named", "run_job"]
 
 #: Trials on each problem.
 TRIALS = {"branin": 100, "hartmann6": 150, "ackley10": 200, "levy8": 200}
@@ -31,20 +31,6 @@ TRIALS = {"branin": 100, "hartmann6": 150, "ackley10": 200, "levy8": 200}
 ORDER = ("random", "cmaes", "tpe", "bkbopt", "gp_sampler", "qlognei")
 QUICK = ("random", "cmaes", "tpe", "bkbopt")
 OFF_CENTRE = ("ackley10", "levy8")
-GOLDEN = 0.6180339887498949
-
-
-def off_centre(problem: Problem) -> Problem:
-    """The problem on a box with one side of each column cut to 30 to 60 % of its distance from zero.
-
-    The fractions are spread by the golden ratio and the sides alternate. The known minimisers must stay inside, which
-    those of Ackley (0) and Levy (1) do.
-    """
-    bounds = []
-    for j, (low, high) in enumerate(problem.bounds):
-        part = 0.3 + 0.3 * ((j + 1) * GOLDEN % 1.0)
-        bounds.append((low * part, high) if j % 2 == 0 else (low, high * part))
-    return replace(problem, name=f"{problem.name}-off", bounds=tuple(bounds))
 
 
 def problem_named(name: str) -> Problem:
@@ -111,7 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in range(options.seeds)
         for problem in options.problems
     ]
-    print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")
     run_all(jobs, run_job, options)
     print_results(jobs, options.out)
 

@@ -3,35 +3,32 @@
 The classic functions: seven are smooth or have ripples smaller than the noise, three more are strongly multimodal
 (Rastrigin's, Schwefel's, Shekel's) and one is made of random peaks. Rosenbrock's and Griewank's are BoTorch's own.
 Functions whose minimum lies at, or near, the centre of their usual box have the cut boxes of
-`sample_efficiency.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each, and those of
+`functions.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each, and those of
 `benchmarks.choice_tasks` have choices alone.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import optuna
-import torch
-from botorch.test_functions.synthetic import Griewank, Hartmann, Rosenbrock, SyntheticTestFunction
+from botorch.test_functions.synthetic import Griewank, Hartmann
 
 from benchmarks import structured_functions as structured
 from benchmarks.choice_tasks import CHOICES, ChoiceProblem
-from benchmarks.functions import PROBLEMS, Array, Problem, levy, random_peaks
+from benchmarks.functions import PROBLEMS, Array, Problem, from_botorch, levy, off_centre, random_peaks, rosenbrock
 from benchmarks.pipelines import PIPELINES
-from benchmarks.sample_efficiency import off_centre
 from benchmarks.structured_functions import MixedProblem
 from benchmarks.tuning import TUNING, Tuning
 
 __all__ = [
     "DEVELOPMENT",
     "HELD_OUT",
-    "OUTLIERS",
     "SETS",
     "TASKS",
     "Task",
-    "from_botorch",
     "of_choices",
     "of_problem",
     "of_tuning",
@@ -69,17 +66,6 @@ class Task:
     scale: float
     minimum: float | None
     note: str
-
-
-def from_botorch(name: str, function: SyntheticTestFunction) -> Problem:
-    """One of BoTorch's functions with known minimisers as a problem of ours."""
-
-    def values(x: Array) -> Array:
-        return np.asarray(function.evaluate_true(torch.as_tensor(x, dtype=torch.float64)).numpy())
-
-    assert function._optimizers is not None
-    bounds = tuple((float(low), float(high)) for low, high in function._bounds)
-    return Problem(name, bounds, float(function.optimal_value), tuple(function._optimizers), values)
 
 
 def of_problem(problem: Problem) -> Task:
@@ -275,7 +261,7 @@ _CLASSIC = (
     PROBLEMS["hartmann6"],
     off_centre(PROBLEMS["ackley10"]),
     off_centre(PROBLEMS["levy8"]),
-    from_botorch("rosenbrock6", Rosenbrock(6)),
+    rosenbrock(6),
     off_centre(from_botorch("griewank6", Griewank(6))),
     off_centre(PROBLEMS["rastrigin6"]),
     PROBLEMS["schwefel6"],
@@ -315,82 +301,50 @@ _HELD_OUT = (
     random_peaks(6, seed=1),
 )
 
+_PROBLEMS = {problem.name: problem for problem in (*_CLASSIC, *_DEVELOPMENT, *_HELD_OUT)}
+
 #: What changes are tried on. The classic functions and two models are here: defaults were chosen by looking at them.
 DEVELOPMENT: tuple[str, ...] = (*(problem.name for problem in (*_CLASSIC, *_DEVELOPMENT)), "boosting", "mlp")
-
-_TRANSFORMED = ("hartmann6", "levy8-off", "rosenbrock6", "ackley5-rotated", "griewank6-off", "gallagher5")
 
 #: Run once, when nothing is to be changed any more: a number on tasks that decided between variants of a method is
 #: biased in its favour. The kinds are those of the development tasks; dimensions, rotations and seeds are not.
 HELD_OUT: tuple[str, ...] = (*(problem.name for problem in _HELD_OUT), "svm")
 
-#: Functions some of whose values are wrong, in both directions or always too good; see `with_outliers`.
-OUTLIERS: dict[str, tuple[str, ...]] = {
-    kind: tuple(f"{name}-{kind}" for name in _TRANSFORMED) for kind in ("outliers", "too-good")
-}
+#: Changes of six functions: the name of their set, the ending of their names, and what makes one of them.
+_CHANGED = ("hartmann6", "levy8-off", "rosenbrock6", "ackley5-rotated", "griewank6-off", "gallagher5")
+_CHANGES: tuple[tuple[str, str, Callable[[Problem], Task]], ...] = (
+    ("outliers", "outliers", lambda problem: with_outliers(of_problem(problem), "outliers")),
+    ("too-good", "too-good", lambda problem: with_outliers(of_problem(problem), "too-good")),
+    ("decades", "decades", lambda problem: over_decades(of_problem(problem))),
+    ("penalties", "penalties", with_penalties),
+    ("noisy", "noisy", lambda problem: with_much_noise(of_problem(problem))),
+    ("heavy-tails", "tails", lambda problem: with_heavy_tails(of_problem(problem))),
+    ("rates", "rates", with_rates),
+)
 
-#: The same functions with values over many decades; see `over_decades`.
-DECADES: tuple[str, ...] = tuple(f"{name}-decades" for name in _TRANSFORMED)
+_FUNCTIONS = tuple(name for name in DEVELOPMENT if name not in TUNING)
+_CHOICES = tuple(problem.name for problem in CHOICES)
 
-#: The same functions with noise of an interquartile range, and with noise of heavy tails.
-NOISY: tuple[str, ...] = tuple(f"{name}-noisy" for name in _TRANSFORMED)
-HEAVY_TAILS: tuple[str, ...] = tuple(f"{name}-tails" for name in _TRANSFORMED)
-
-#: The same functions with penalties; see `with_penalties`.
-PENALTIES: tuple[str, ...] = tuple(f"{name}-penalties" for name in _TRANSFORMED)
-
-#: The same functions of a rate and a momentum on linear ranges; see `with_rates`.
-RATES: tuple[str, ...] = tuple(f"{name}-rates" for name in _TRANSFORMED)
-
-#: The development functions without noise.
-NOISELESS: tuple[str, ...] = tuple(f"{problem.name}-noiseless" for problem in (*_CLASSIC, *_DEVELOPMENT))
-
+#: Names of tasks by the name of their set.
 SETS: dict[str, tuple[str, ...]] = {
     "development": DEVELOPMENT,
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
-    "noiseless": NOISELESS,
+    "noiseless": tuple(f"{name}-noiseless" for name in _FUNCTIONS),
     "models": tuple(PIPELINES),
-    "choices": tuple(problem.name for problem in CHOICES),
-    "choices-noiseless": tuple(f"{problem.name}-noiseless" for problem in CHOICES),
-    **OUTLIERS,
-    "decades": DECADES,
-    "penalties": PENALTIES,
-    "noisy": NOISY,
-    "heavy-tails": HEAVY_TAILS,
-    "rates": RATES,
+    "choices": _CHOICES,
+    "choices-noiseless": tuple(f"{name}-noiseless" for name in _CHOICES),
+    **{kind: tuple(f"{name}-{ending}" for name in _CHANGED) for kind, ending, _ in _CHANGES},
 }
 
 #: Made when asked for: the interquartile ranges take a moment.
 TASKS: dict[str, Callable[[], Task]] = {
-    **{
-        problem.name: lambda problem=problem: of_problem(problem)  # type: ignore[misc]
-        for problem in (*_CLASSIC, *_DEVELOPMENT, *_HELD_OUT)
-    },
-    **{name: lambda tuning=tuning: of_tuning(tuning) for name, tuning in (TUNING | PIPELINES).items()},  # type: ignore[misc]
+    **{name: partial(of_problem, problem) for name, problem in _PROBLEMS.items()},
+    **{name: partial(of_tuning, tuning) for name, tuning in (TUNING | PIPELINES).items()},
+    **{problem.name: partial(of_choices, problem) for problem in CHOICES},
+    **{f"{name}-{ending}": partial(make, _PROBLEMS[name]) for name in _CHANGED for _, ending, make in _CHANGES},
 }
 TASKS |= {
-    f"{problem.name}-noiseless": lambda problem=problem: without_noise(of_problem(problem))  # type: ignore[misc]
-    for problem in (*_CLASSIC, *_DEVELOPMENT)
-}
-TASKS |= {
-    f"{name}-{kind}": lambda name=name, kind=kind: with_outliers(TASKS[name](), kind)  # type: ignore[misc]
-    for name in _TRANSFORMED
-    for kind in OUTLIERS
-}
-TASKS |= {
-    f"{name}-{kind}": lambda name=name, change=change: change(TASKS[name]())  # type: ignore[misc]
-    for name in _TRANSFORMED
-    for kind, change in (("decades", over_decades), ("noisy", with_much_noise), ("tails", with_heavy_tails))
-}
-TASKS |= {
-    f"{problem.name}-{kind}": lambda problem=problem, make=make: make(problem)  # type: ignore[misc]
-    for problem in (*_CLASSIC, *_DEVELOPMENT)
-    for kind, make in (("penalties", with_penalties), ("rates", with_rates))
-    if problem.name in _TRANSFORMED
-}
-TASKS |= {problem.name: lambda problem=problem: of_choices(problem) for problem in CHOICES}  # type: ignore[misc]
-TASKS |= {
-    f"{problem.name}-noiseless": lambda problem=problem: without_noise(of_choices(problem))  # type: ignore[misc]
-    for problem in CHOICES
+    f"{name}-noiseless": lambda make=TASKS[name]: without_noise(make())  # type: ignore[misc]
+    for name in (*_FUNCTIONS, *_CHOICES)
 }

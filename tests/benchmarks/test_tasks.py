@@ -8,6 +8,7 @@ import optuna
 import pytest
 from botorch.test_functions import Griewank, Rosenbrock
 
+from benchmarks.functions import from_botorch
 from benchmarks.pipelines import PIPELINES
 from benchmarks.structured_functions import mixed_bowl
 from benchmarks.tasks import (
@@ -15,11 +16,8 @@ from benchmarks.tasks import (
     _DEVELOPMENT,
     DEVELOPMENT,
     HELD_OUT,
-    NOISELESS,
-    OUTLIERS,
     SETS,
     TASKS,
-    from_botorch,
     of_problem,
 )
 from benchmarks.tuning import N_SPLITS, TUNING, random_settings
@@ -55,9 +53,8 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    named = ("models", "choices", "choices-noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails")
-    apart = (NOISELESS, *(SETS[name] for name in named), *OUTLIERS.values())
-    others = {name for names in apart for name in names}
+    functions = ("noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails", "outliers", "too-good")
+    others = {name for kind in (*functions, "models", "choices", "choices-noiseless") for name in SETS[kind]}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
         {re.sub(r"\d+", "", name) for name in names if TASKS[name]().minimum is not None}
