@@ -1,6 +1,6 @@
 """Run programs one after the other, by name: `python -m benchmarks box pool`; without a name all of them, for hours.
 
-`--quick` makes each of them small, a few minutes for all. A program has more options when it is run by itself, as
+`--quick` makes each of them small, ten minutes for all. A program has more options when it is run by itself, as
 `python -m benchmarks.box_speed --help` says. Comparisons with other optimisers take hours, most of them spent in these;
 their results are kept in folders of out/, so that they can be stopped and continued.
 """

@@ -23,7 +23,6 @@ once (`block_rows`, None for the whole pool in one block). The caller decides on
 one is often the fastest.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -69,15 +68,13 @@ class PoolProblem:
 class PoolRun:
     """Record of a run over a pool, step by step: all arrays are (n_steps,).
 
-    `m` is the dictionary's size when the arm was chosen, `regret` the cumulative noise-free regret, and `seconds` the
-    time of the step.
+    `m` is the dictionary's size when the arm was chosen, and `regret` the cumulative noise-free regret.
     """
 
     arms: Indices
     rewards: Array
     m: Indices
     regret: Array
-    seconds: Array
 
 
 class RBFPool:
@@ -197,10 +194,9 @@ def run_algorithm1(
     pool = RBFPool(problem.X, problem.lengthscale)
     counts, sums, leverage = np.zeros(len(pool)), np.zeros(len(pool)), np.empty(len(pool))
     arms, sizes = np.empty(n_steps, dtype=np.int64), np.empty(n_steps, dtype=np.int64)
-    rewards, seconds = np.empty(n_steps), np.empty(n_steps)
+    rewards = np.empty(n_steps)
     dictionary = np.empty(0, dtype=np.int64)
     for t in range(n_steps):
-        start = time.perf_counter()
         if t == 0:
             arm = int(coins.integers(len(pool))) if first_arm is None else first_arm
         else:
@@ -213,9 +209,8 @@ def run_algorithm1(
         sums[arm] += rewards[t]
         # The coins use the leverage from before this pull (the paper's section 3.1); at the first pull there is none.
         dictionary = np.array([arm]) if t == 0 else draw_dictionary(counts, leverage, qbar, arm, coins)
-        seconds[t] = time.perf_counter() - start
     regret = np.cumsum(problem.f.max() - problem.f[arms])
-    return PoolRun(arms=arms, rewards=rewards, m=sizes, regret=regret, seconds=seconds)
+    return PoolRun(arms=arms, rewards=rewards, m=sizes, regret=regret)
 
 
 def make_pool_problem(

@@ -196,22 +196,10 @@ def _averages(records: Sequence[Mapping[str, Any]], first: int, n: int) -> list[
 
 def print_cells(target: Target, cells: Sequence[Cell]) -> None:
     """A table for a problem: a row a checkpoint, optimiser and q."""
-    rows = [
-        (
-            c.n,
-            c.peer,
-            c.q,
-            c.batches,
-            len(c.average),
-            _text(c.average),
-            c.ratio,
-            _text(c.after),
-            c.ratio_after,
-            c.found,
-            c.ms,
-        )
-        for c in cells
-    ]
+    rows = []
+    for c in cells:
+        measures = _text(c.average), c.ratio, _text(c.after), c.ratio_after, c.found
+        rows.append((c.n, c.peer, c.q, c.batches, len(c.average), *measures, c.ms))
     where = "box" if target.rows is None else f"{len(target.rows):,} rows"
     noise = target.noise_sd / target.scale
     print_table(

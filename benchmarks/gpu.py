@@ -94,17 +94,9 @@ def compare(n: int, m: int, device: str) -> list[object]:
     pairs = ((here.mean, there.mean), (here.sd, there.sd))
     difference = max(float((a - b).abs().max() / a.abs().max()) for a, b in pairs)
     same = sum(a == b for a, b in zip(here.rows, there.rows, strict=True))
-    return [
-        f"{n:,}",
-        here.scan,
-        there.scan,
-        here.scan / there.scan,
-        1e3 * here.step,
-        1e3 * there.step,
-        here.step / there.step,
-        difference,
-        f"{same}/{len(here.rows)}",
-    ]
+    scans = here.scan, there.scan, here.scan / there.scan
+    steps = 1e3 * here.step, 1e3 * there.step, here.step / there.step
+    return [f"{n:,}", *scans, *steps, difference, f"{same}/{len(here.rows)}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

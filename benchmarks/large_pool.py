@@ -56,21 +56,10 @@ def own_mb() -> float:
     return float(fields["RssAnon"].split()[0]) / 1024
 
 
-class _OwnMemory(MemoryWatch):
-    """As `MemoryWatch`; `own` is the most without the pages of files."""
-
-    own = 0.0
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.01):
-            self.own = max(self.own, own_mb())
-
-
 def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
     """Run a search over a file of `n` rows."""
     rows, rng, clocks = np.memmap(path, np.float32, "r", shape=(n, D)), np.random.default_rng(0), []
-    before = own_mb()
-    with _OwnMemory() as memory:
+    with MemoryWatch(own_mb) as memory:
         start = time.perf_counter()
         opt = bo.Optimizer(bo.Pool(rows), direction="maximize", seed=0, duplicates="avoid")
         opening = time.perf_counter() - start
@@ -99,8 +88,8 @@ def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
         "pick cpu": picking.cpu / picked,
         "full scan": scanning.cpu,
         "m": opt.diagnostics[-1].n_inducing or 0,
-        "memory": max(memory.own, own_mb()) - before,
-        "total": max(memory.own, own_mb()),
+        "memory": max(memory.peak, own_mb()) - memory.before,
+        "total": max(memory.peak, own_mb()),
     }
 
 

@@ -149,20 +149,11 @@ def million_rows(rows: int, d: int = 18, chunk: int = 50_000) -> None:
             with clock:
                 p = learner.progressive(X, y)
             error += float(np.sum((p - y) ** 2))
+    seconds = clock.wall, clock.cpu
     print_table(
         f"PKAWV, Taylor M = 2, {rows:,} rows of d = {d} in chunks of {chunk:,}",
         ("features", "seconds", "cpu s", "rounds/s", "mean squared error", "MB before", "peak MB"),
-        [
-            (
-                learner.dictionary_size_,
-                clock.wall,
-                clock.cpu,
-                rows / clock.wall,
-                error / rows,
-                memory.before,
-                memory.peak,
-            )
-        ],
+        [(learner.dictionary_size_, *seconds, rows / clock.wall, error / rows, memory.before, memory.peak)],
         "Memory is the whole process's; one chunk with its predictions takes "
         f"{chunk * (d + 2) * 8 / 2**20:.0f} MB of it.",
     )

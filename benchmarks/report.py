@@ -6,7 +6,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -98,10 +98,13 @@ def rss_mb() -> float:
 
 
 class MemoryWatch:
-    """The most memory held in its `with` block, MB, looked at every few milliseconds by a thread."""
+    """The most memory held in its `with` block, MB, looked at by `read` every few milliseconds in a thread."""
+
+    def __init__(self, read: Callable[[], float] = rss_mb) -> None:
+        self._read = read
 
     def __enter__(self) -> "MemoryWatch":
-        self.before = self.peak = rss_mb()
+        self.before = self.peak = self._read()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -109,9 +112,9 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._done.wait(0.005):
-            self.peak = max(self.peak, rss_mb())
+            self.peak = max(self.peak, self._read())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._done.set()
         self._thread.join()
-        self.peak = max(self.peak, rss_mb())
+        self.peak = max(self.peak, self._read())
