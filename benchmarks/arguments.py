@@ -1,6 +1,7 @@
 """The command line of a program: its docstring is the help, and every option says its default, with `--quick` too."""
 
 import argparse
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ class Arguments(argparse.ArgumentParser):
     """
 
     def __init__(self, text: str | None) -> None:
-        super().__init__(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+        said = re.search(r"python -m benchmarks[.\w]+", text or "")  # how to run it
+        prog = said[0] if said else None
+        super().__init__(prog=prog, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
         self._defaults: dict[str, tuple[object, object]] = {}
         self.add_argument("--quick", action="store_true", help="a small run, to see that the program works")
 

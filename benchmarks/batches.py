@@ -18,7 +18,6 @@ the pools of real data are left out.
 """
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +33,7 @@ from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
 from benchmarks.batch_problems import BOXES, POOLS, TARGETS, Target
 from benchmarks.comparison import Record, add_options, grouped, records_by, run_all, with_error
 from benchmarks.optuna_quality import FLOOR
-from benchmarks.report import DATA, limited_threads, print_table
+from benchmarks.report import DATA, Clock, limited_threads, print_table
 from benchmarks.samplers import quiet_optuna
 
 __all__ = ["CHECKPOINTS", "Cell", "Job", "cells_of", "jobs_of", "main", "run_batches", "run_job"]
@@ -89,22 +88,20 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
     sizes: list[int] = []
     found: dict[int, float | None] = dict.fromkeys(looks)
     spent: dict[int, float] = dict.fromkeys(looks, 0.0)
-    seconds, done = 0.0, 0
+    clock, done = Clock(), 0
     while done < n:
-        start = time.process_time()
-        places = loop.ask(min(q, n - done))
-        seconds += time.process_time() - start
+        with clock:
+            places = loop.ask(min(q, n - done))
         told = target.observe(places, seed, done)
         values += target.value(places).tolist()
-        start = time.process_time()
-        loop.tell(places, told)
-        seconds += time.process_time() - start
+        with clock:
+            loop.tell(places, told)
         sizes.append(len(places))
         done += len(places)
         for look in looks:
             if done <= look < done + q or done == look:
                 found[look] = float((target.value(loop.recommend())[0] - target.minimum) / target.scale)
-                spent[look] = seconds
+                spent[look] = clock.cpu
     regret = ((np.array(values) - target.minimum) / target.scale).tolist()
     return {
         "regret": regret,

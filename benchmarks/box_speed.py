@@ -13,7 +13,6 @@ Then follows a true run, in which every point is asked for.
 """
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ import numpy as np
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
-from benchmarks.report import measuring, print_table, rss_mb
+from benchmarks.report import Clock, measuring, print_table, rss_mb
 from bkbopt.kernels import matern52, rbf
 from bkbopt.surrogates import Surrogate
 
@@ -78,19 +77,17 @@ class Window:
 
 def run_window(opt: bo.Optimizer, n: int, noise_sd: float, rng: np.random.Generator) -> Window:
     """Ask and tell n times."""
-    wall, cpu, points = [], [], []
+    clocks, points = [], []
     for _ in range(n):
-        start, cpu_start = time.perf_counter(), time.process_time()
-        trial = opt.ask()
-        asked, cpu_asked = time.perf_counter(), time.process_time()
+        with Clock() as clock:
+            trial = opt.ask()
         x = np.array([trial.params[name] for name in NAMES])
         y = float(objective(x) + noise_sd * rng.standard_normal())
-        told, cpu_told = time.perf_counter(), time.process_time()
-        opt.tell(trial, y)
-        wall.append(asked - start + time.perf_counter() - told)
-        cpu.append(cpu_asked - cpu_start + time.process_time() - cpu_told)
+        with clock:
+            opt.tell(trial, y)
+        clocks.append(clock)
         points.append(x)
-    return Window(wall, cpu, np.array(points))
+    return Window([clock.wall for clock in clocks], [clock.cpu for clock in clocks], np.array(points))
 
 
 def fill(opt: bo.Optimizer, n: int, around: np.ndarray, noise_sd: float, rng: np.random.Generator) -> None:

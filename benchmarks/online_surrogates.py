@@ -14,7 +14,6 @@ Learners with a budget have 20 terms here instead of 100: until the budget is fu
 A run has one thread, and times are processor times of asking and telling, without other load.
 """
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,7 +43,7 @@ def run_surrogate(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
     """One run of the optimizer with the surrogate of that name, on one thread."""
     surrogate = bo.LearnerSurrogate(learner=name, settings={"budget": BUDGETS[name]}) if name in BUDGETS else name
     with limited_threads(1):
-        return run_loop(name, problem, n_trials, seed, ours(problem, seed, surrogate=surrogate), time.process_time)
+        return run_loop(name, problem, n_trials, seed, ours(problem, seed, surrogate=surrogate))
 
 
 def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -> list[tuple[object, ...]]:
@@ -57,12 +56,12 @@ def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -
             regret = (problem.value(run.recommended) - problem.minimum) / problem.iqr
             simple.append(float(regret[-1]))
             mean.append(float((run.f_true.mean() - problem.minimum) / problem.iqr))
-            time_up = min(float(other[seed].seconds_per_trial.sum()) for other in runs.values())
-            spent = np.cumsum(run.seconds_per_trial)[run.checkpoints - 1]
+            time_up = min(float(other[seed].cpu_per_trial.sum()) for other in runs.values())
+            spent = np.cumsum(run.cpu_per_trial)[run.checkpoints - 1]
             at = max(int(np.sum(spent <= time_up)) - 1, 0)
             early.append(float(regret[at]))
             done.append(int(run.checkpoints[at]))
-        seconds = float(np.median([run.seconds_per_trial.sum() for run in mine]))
+        seconds = float(np.median([run.cpu_per_trial.sum() for run in mine]))
         row = (name, with_error(simple), with_error(mean), 1e3 * seconds / n_trials, with_error(early), np.median(done))
         rows.append((*row[:-1], float(row[-1])))
     return rows

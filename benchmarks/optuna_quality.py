@@ -21,7 +21,6 @@ The full comparison takes many hours on two cores; one that was stopped is conti
 """
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,7 @@ from benchmarks.comparison import (
     standard_error,
     with_error,
 )
-from benchmarks.report import limited_threads, print_table
+from benchmarks.report import Clock, limited_threads, print_table
 from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
 from benchmarks.tasks import SETS, TASKS, Task
 
@@ -77,25 +76,23 @@ def run_study(
     looks = [*(c for c in CHECKPOINTS if c < n_trials), n_trials]
     record: dict[str, list[float]] = {key: [] for key in ("checkpoints", *MEASURES, "seconds")}
     values: list[float] = []
-    seconds = 0.0
+    clock = Clock()
     with quiet_optuna(), limited_threads(1):
         study = optuna.create_study(sampler=samplers[sampler](seed))
         for number in range(n_trials):
-            start = time.perf_counter()
-            trial = study.ask()
-            task.suggest(trial)
-            seconds += time.perf_counter() - start
+            with clock:
+                trial = study.ask()
+                task.suggest(trial)
             told, counted = task.observe(trial.params, seed, number)
             values.append(counted)
-            start = time.perf_counter()
-            study.tell(trial, told)
-            seconds += time.perf_counter() - start
+            with clock:
+                study.tell(trial, told)
             if number + 1 in looks:
                 record["checkpoints"].append(number + 1)
                 record["recommended"].append(task.truth(recommended(study)))
                 record["average"].append(float(np.mean(values)))
                 record["last_fifth"].append(float(np.mean(values[-max(len(values) // 5, 1) :])))
-                record["seconds"].append(seconds)
+                record["seconds"].append(clock.wall)
     return record
 
 

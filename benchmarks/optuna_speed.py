@@ -18,7 +18,6 @@ ignores them otherwise. GPSampler needs several gigabytes for this part and runs
 import json
 import multiprocessing
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -30,7 +29,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from benchmarks.arguments import Arguments
-from benchmarks.report import MemoryWatch, limited_threads, measuring, print_table, rss_mb
+from benchmarks.report import Clock, MemoryWatch, limited_threads, measuring, print_table, rss_mb
 from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
 
 __all__ = ["SPACES", "Cost", "main", "make_study", "measure", "objective", "params_at"]
@@ -172,27 +171,24 @@ def measure(sampler: str, space_name: str, finished: int, running: int, steps: i
         study = make_study(space, finished, running)
         before, warm = rss_mb(), []
         with MemoryWatch() as memory:
-            start = time.perf_counter()
-            study.sampler = SAMPLERS[sampler](0)
-            trial = asked(study, space)
-            cold = time.perf_counter() - start
+            with Clock() as cold:
+                study.sampler = SAMPLERS[sampler](0)
+                trial = asked(study, space)
             study.tell(trial, objective(space, trial.params, rng))
             for step in range(N_SETTLING + steps):
-                start = time.perf_counter()
-                trial = asked(study, space)
-                suggested = time.perf_counter()
+                with Clock() as clock:
+                    trial = asked(study, space)
                 value = objective(space, trial.params, rng)
-                told = time.perf_counter()
-                study.tell(trial, value)
-                seconds = suggested - start + time.perf_counter() - told
-                if seconds > LIMIT_S:
-                    warm = [seconds]
+                with clock:
+                    study.tell(trial, value)
+                if clock.wall > LIMIT_S:
+                    warm = [clock.wall]
                     break
                 if step >= N_SETTLING:
-                    warm.append(seconds)
+                    warm.append(clock.wall)
         held = rss_mb() - before
     most = max(memory.peak - before, held)
-    return Cost(1e3 * cold, 1e3 * statistics.median(warm), 1e3 * max(warm), held, most)
+    return Cost(1e3 * cold.wall, 1e3 * statistics.median(warm), 1e3 * max(warm), held, most)
 
 
 def _use_once(sampler: str, space: Space) -> None:

@@ -5,7 +5,6 @@ ten, start with ten points of their own choice. They do not get the noise varian
 where there is no noise, as a careful user would do.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ import optuna
 import bkbopt as bo
 from benchmarks.functions import Array
 from benchmarks.outcomes import OutcomeProblem
-from benchmarks.report import limited_threads
+from benchmarks.report import Clock, limited_threads
 from benchmarks.samplers import N_STARTUP, floats, point, quiet_optuna
 
 __all__ = ["CHECKPOINTS", "OURS_AND_OPTUNA", "Loop", "drive"]
@@ -49,21 +48,19 @@ def drive(make: Maker, problem: OutcomeProblem, n_trials: int, seed: int) -> dic
     looks = [*(c for c in CHECKPOINTS if c < n_trials), n_trials]
     record: dict[str, list[float]] = {"checkpoints": [], "seconds": []}
     xs: list[Array] = []
-    seconds = 0.0
+    clock = Clock()
     with quiet_optuna(), limited_threads(1):
         loop = make(problem, seed)
         for trial in range(n_trials):
-            start = time.perf_counter()
-            x = loop.ask()
-            seconds += time.perf_counter() - start
+            with clock:
+                x = loop.ask()
             outcomes = problem.observe(x, seed, trial)
             xs.append(x)
-            start = time.perf_counter()
-            loop.tell(x, outcomes)
-            seconds += time.perf_counter() - start
+            with clock:
+                loop.tell(x, outcomes)
             if trial + 1 in looks:
                 measures = problem.measure(problem.value(xs), problem.value(loop.named()))
-                found = {"checkpoints": trial + 1, "seconds": seconds, **measures}
+                found = {"checkpoints": trial + 1, "seconds": clock.wall, **measures}
                 for key, value in found.items():
                     record.setdefault(key, []).append(value)
     return record

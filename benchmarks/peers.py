@@ -5,7 +5,6 @@
 side in separate processes.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 import bkbopt as bo
 from benchmarks.botorch_model import fitted, quiet_botorch
 from benchmarks.functions import Array, Problem
-from benchmarks.report import limited_threads
+from benchmarks.report import Clock, limited_threads
 from benchmarks.samplers import N_STARTUP, SAMPLERS, floats, point, quiet_optuna
 from bkbopt.errors import ArgumentError
 
@@ -35,9 +34,8 @@ class Run:
     """Record of one optimiser on one problem with one seed, n trials.
 
     `xs` (n, d) are the points tried, `ys_noisy` (n,) what the optimiser was told, `f_true` (n,) the noise-free values,
-    `recommended` (c, d) the points it recommended after `checkpoints` (c,) trials, and `seconds_per_trial` (n,)
-    the time spent in asking and telling, the function's own time excluded. `ys_noisy`, `f_true` and the points are in
-    the problem's units.
+    and `recommended` (c, d) the points it recommended after `checkpoints` (c,) trials, all in the problem's units.
+    `seconds_per_trial` and `cpu_per_trial` (n,) are the time spent in asking and telling, the function's own excluded.
     """
 
     name: str
@@ -49,6 +47,7 @@ class Run:
     checkpoints: NDArray[np.int64]
     recommended: Array
     seconds_per_trial: Array
+    cpu_per_trial: Array
 
 
 @dataclass(frozen=True)
@@ -66,20 +65,17 @@ class Loop:
 Optimiser = Callable[[Problem, int, int], Run]
 
 
-def run_loop(
-    name: str, problem: Problem, n_trials: int, seed: int, loop: Loop, clock: Callable[[], float] = time.perf_counter
-) -> Run:
+def run_loop(name: str, problem: Problem, n_trials: int, seed: int, loop: Loop) -> Run:
     """Drive `loop` for n_trials and return the run; trial i of a seed has the same noise for every optimiser."""
-    xs, ys, seconds, recommended = [], [], [], []
+    xs, ys, clocks, recommended = [], [], [], []
     checkpoints = [*range(CHECKPOINT_EVERY, n_trials, CHECKPOINT_EVERY), n_trials]
     for trial in range(n_trials):
-        start = clock()
-        x = loop.ask()
-        asked = clock()
+        with Clock() as clock:
+            x = loop.ask()
         y = problem.observe(x, seed, trial)
-        told = clock()
-        loop.tell(x, y)
-        seconds.append(asked - start + clock() - told)
+        with clock:
+            loop.tell(x, y)
+        clocks.append(clock)
         xs.append(x)
         ys.append(y)
         if trial + 1 in checkpoints:
@@ -94,7 +90,8 @@ def run_loop(
         f_true=problem.value(points),
         checkpoints=np.array(checkpoints, dtype=np.int64),
         recommended=np.array(recommended),
-        seconds_per_trial=np.array(seconds),
+        seconds_per_trial=np.array([clock.wall for clock in clocks]),
+        cpu_per_trial=np.array([clock.cpu for clock in clocks]),
     )
 
 

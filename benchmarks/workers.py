@@ -19,7 +19,6 @@ never return.
 """
 
 import heapq
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +33,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.batch_problems import Target, of_box
 from benchmarks.comparison import Record, add_options, records_by, run_all, with_error
 from benchmarks.functions import PROBLEMS, Array
-from benchmarks.report import limited_threads, print_table
+from benchmarks.report import Clock, limited_threads, print_table
 from benchmarks.samplers import point
 
 __all__ = ["CROWDS", "Crowd", "Driver", "Fate", "Job", "fate_of", "main", "run_job", "simulate"]
@@ -171,14 +170,13 @@ def simulate(target: Target, driver: Driver, n_workers: int, n: int, seed: int) 
         values = [float(target.observe(place[None], seed, number)[0]) for number, place in done]
         truth += [float(target.value(place[None])[0]) for _, place in done]
         n_failed += len(lost)
-        start = time.process_time()
-        if done:
-            driver.tell([number for number, _ in done], values)
-        if lost:
-            driver.fail(lost)
-        asked = driver.ask(min(crowd.idle, AT_ONCE)) if len(truth) < n and crowd.idle else ([], np.empty(0))
-        seconds = time.process_time() - start
-        spent, crowd.now = spent + seconds, crowd.now + seconds
+        with Clock() as clock:
+            if done:
+                driver.tell([number for number, _ in done], values)
+            if lost:
+                driver.fail(lost)
+            asked = driver.ask(min(crowd.idle, AT_ONCE)) if len(truth) < n and crowd.idle else ([], np.empty(0))
+        spent, crowd.now = spent + clock.cpu, crowd.now + clock.cpu
         crowd.begin(*asked)
     regret = (np.array(truth) - target.minimum) / target.scale
     found = float(target.value(driver.recommend()[None])[0])

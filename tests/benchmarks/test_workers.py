@@ -1,5 +1,6 @@
 """The simulated crowd serves its workers under a virtual clock, and what it counts is true."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ class Watched:
         self.failed: list[int] = []
         self.batches: list[int] = []
         self.clock = 0.0
-        monkeypatch.setattr(workers.time, "process_time", lambda: self.clock)
+        monkeypatch.setattr(time, "process_time", lambda: self.clock)
         monkeypatch.setattr(workers, "fate_of", lambda number, seed: fates.get(number, Fate(10.0, has_value=True)))
         self.driver = Driver(self.ask, self.tell, self.failed.extend, lambda: np.array(self.told[0]))
 
