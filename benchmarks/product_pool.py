@@ -24,12 +24,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import optuna
 import torch
 from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.report import measuring, print_table, rss_mb
+from benchmarks.samplers import quiet_optuna
 from bkbopt.search.candidates.base import Scope
 from bkbopt.search.candidates.product import ProductCandidates
 from bkbopt.search.designer import Designer
@@ -246,13 +248,10 @@ def _random(library: Library, n_trials: int, seed: int) -> tuple[list[int], int]
     return rows, rows[int(np.argmin([library.noisy(row, rng) for row in rows]))]
 
 
-def _optuna(make: Callable[[Any, int], Any]) -> Search:
+def _optuna(make: Callable[[int], optuna.samplers.BaseSampler]) -> Search:
     def search(library: Library, n_trials: int, seed: int) -> tuple[list[int], int]:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         rng, rows, told = np.random.default_rng([seed, 13]), [], []
-        study = optuna.create_study(sampler=make(optuna.samplers, seed))
+        study = optuna.create_study(sampler=make(seed))
         for _ in range(n_trials):
             trial = study.ask()
             entries = [trial.suggest_categorical(name, range(library.n)) for name in NAMES]
@@ -268,8 +267,8 @@ SEARCHES: dict[str, Search] = {
     "bkbopt": _ours(),
     "bkbopt, no row twice": _ours(duplicates="avoid"),
     "random rows": _random,
-    "genetic (NSGA-II)": _optuna(lambda samplers, seed: samplers.NSGAIISampler(population_size=20, seed=seed)),
-    "TPE": _optuna(lambda samplers, seed: samplers.TPESampler(seed=seed)),
+    "genetic (NSGA-II)": _optuna(lambda seed: optuna.samplers.NSGAIISampler(population_size=20, seed=seed)),
+    "TPE": _optuna(lambda seed: optuna.samplers.TPESampler(seed=seed)),
 }
 
 
@@ -338,16 +337,16 @@ def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
     ]
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = Arguments(__doc__)
     parser.option("--steps", 60, quick=8, help="steps beside the listed rows")
     parser.option("--trials", 200, quick=25, help="trials at 10^9 rows")
     parser.option("--seeds", 3, quick=1, help="libraries at 10^9 rows")
-    args = parser.parse_args(argv)
-    n_small, n_large, batch = (20, 120, 24) if args.quick else (100, 1000, 384)
-    steps, trials, seeds = args.steps, args.trials, args.seeds
-    with measuring(1):
+    options = parser.parse_args(arguments)
+    n_small, n_large, batch = (20, 120, 24) if options.quick else (100, 1000, 384)
+    steps, trials, seeds = options.steps, options.trials, options.seeds
+    with measuring(1), quiet_optuna():
         print_table(
             f"{n_small**3:,} rows, {steps} steps after 20 random rows",
             ["way", "same", "gap, sd", "ms, median", "ms, most", "MB"],

@@ -25,6 +25,7 @@ import optuna
 import bkbopt as bo
 from benchmarks.arguments import Arguments
 from benchmarks.report import measuring, print_table
+from benchmarks.samplers import quiet_optuna
 
 __all__ = ["main"]
 
@@ -144,10 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--full", action="store_true", help="100,000 trials too, ours only")
     parser.add_argument("--folder", help="on the disk to be timed; by default that of temporary files")
     options = parser.parse_args(arguments)
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     sizes = [100, 1_000] if options.quick else [100, 1_000, 10_000] + [100_000] * options.full
     table, processes = [], []
-    with measuring(1), tempfile.TemporaryDirectory(dir=options.folder) as name:
+    with measuring(1), quiet_optuna(), tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         bo.Optimizer(SPACE, storage=folder / "first.db", seed=0).ask()  # torch is imported, and the disk awake
         for n in sizes:
