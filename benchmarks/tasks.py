@@ -101,32 +101,34 @@ def of_problem(problem: Problem) -> Task:
     return Task(problem.name, suggest, observe, truth, problem.iqr, problem.minimum, note)
 
 
+def _told(task: Task, ending: str, note: str, value: Callable[[float, float, int, int], float]) -> Task:
+    """The task with other values told: `value(told, counted, seed, number)`, of the two numbers of `observe`."""
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        told, counted = task.observe(params, seed, number)
+        return value(told, counted, seed, number), counted
+
+    return replace(task, name=f"{task.name}-{ending}", observe=observe, note=note)
+
+
 def with_outliers(task: Task, kind: str) -> Task:
     """The task with errors in single values: twice the interquartile range times a normal number.
 
     They are in 5 % of the values and of both signs ("outliers"), or in 3 % and always for the better ("too-good").
     """
 
-    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
-        told, counted = task.observe(params, seed, number)
+    def value(told: float, counted: float, seed: int, number: int) -> float:
         rng = np.random.default_rng([77, seed, number])
         share, error = rng.random(), 2.0 * task.scale * rng.standard_normal()
-        if kind == "outliers":
-            return told + error * (share < 0.05), counted
-        return told - abs(error) * (share < 0.03), counted
+        return told + error * (share < 0.05) if kind == "outliers" else told - abs(error) * (share < 0.03)
 
-    return replace(task, name=f"{task.name}-{kind}", observe=observe, note=f"{task.note}; {kind}")
+    return _told(task, kind, f"{task.note}; {kind}", value)
 
 
 def with_much_noise(task: Task) -> Task:
     """The task with ten times the noise: its standard deviation is an interquartile range."""
-
-    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
-        told, counted = task.observe(params, seed, number)
-        return counted + 10.0 * (told - counted), counted
-
     note = task.note.replace("noise sd = 0.1 IQR", "noise sd = 1 IQR")
-    return replace(task, name=f"{task.name}-noisy", observe=observe, note=note)
+    return _told(task, "noisy", note, lambda told, counted, *_: counted + 10.0 * (told - counted))
 
 
 def with_heavy_tails(task: Task) -> Task:
@@ -135,12 +137,11 @@ def with_heavy_tails(task: Task) -> Task:
     Its interquartile range is 0.16 times that of the function; of 100 values two are 0.7 IQR or more away.
     """
 
-    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
-        _, counted = task.observe(params, seed, number)
-        return counted + 0.1 * task.scale * float(np.random.default_rng([80, seed, number]).standard_t(2.0)), counted
+    def value(told: float, counted: float, seed: int, number: int) -> float:
+        return counted + 0.1 * task.scale * float(np.random.default_rng([80, seed, number]).standard_t(2.0))
 
     note = task.note.replace("noise sd = 0.1 IQR", "noise = 0.1 IQR times t with 2 degrees of freedom")
-    return replace(task, name=f"{task.name}-tails", observe=observe, note=note)
+    return _told(task, "tails", note, value)
 
 
 def over_decades(task: Task) -> Task:
@@ -148,13 +149,9 @@ def over_decades(task: Task) -> Task:
 
     The average over trials, the true values and the regret are those of the task as it was.
     """
-
-    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
-        told, counted = task.observe(params, seed, number)
-        assert task.minimum is not None
-        return float(10.0 ** ((told - task.minimum) / task.scale)), counted
-
-    return replace(task, name=f"{task.name}-decades", observe=observe, note=f"{task.note}; told 10^(value / IQR)")
+    assert task.minimum is not None
+    low, note = task.minimum, f"{task.note}; told 10^(value / IQR)"
+    return _told(task, "decades", note, lambda told, *_: float(10.0 ** ((told - low) / task.scale)))
 
 
 def with_penalties(problem: Problem) -> Task:
@@ -216,14 +213,9 @@ def with_rates(problem: Problem) -> Task:
 
 
 def without_noise(task: Task) -> Task:
-    """The task without noise; the samplers are not told that there is none."""
-
-    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
-        value = task.truth(params)
-        return value, value
-
+    """The task of a function without noise; the samplers are not told that there is none."""
     note = task.note.replace("noise sd = 0.1 IQR", "no noise")
-    return replace(task, name=f"{task.name}-noiseless", observe=observe, note=note)
+    return _told(task, "noiseless", note, lambda told, counted, *_: counted)
 
 
 def of_choices(problem: ChoiceProblem) -> Task:
