@@ -234,27 +234,24 @@ def print_costs(space_name: str, samplers: Sequence[str], sizes: Sequence[int], 
     """Tables of the warm and the cold times with their ratios to the first sampler, and of memory."""
     ours, *others = samplers
 
+    def row(size: int, *fields: str) -> list[float | None]:
+        found = [(costs.get((sampler, size)), field) for sampler in samplers for field in fields]
+        return [None if cost is None else getattr(cost, field) for cost, field in found]
+
     def times(field: str) -> list[tuple[object, ...]]:
         rows = []
         for size in sizes:
-            ms = {s: getattr(costs[s, size], field) for s in samplers if (s, size) in costs}
-            ratios = [ms[s] / ms[ours] if ms.get(s) and ms.get(ours) else None for s in others]
-            rows.append((size, *(ms.get(s) for s in samplers), *ratios))
+            own, *theirs = row(size, field)
+            rows.append((size, own, *theirs, *(ms / own if ms and own else None for ms in theirs)))
         return rows
 
     header = ("finished", *(f"{NAMES[s]} ms" for s in samplers), *(f"{NAMES[s]} / {NAMES[ours]}" for s in others))
     aims = "aims: GP / BKB at least 20 at 1,000; TPE / BKB at least 1 at 10,000"
     print_table(f"{space_name}, warm: an ask and a tell", header, times("warm"), aims)
     print_table(f"{space_name}, cold: the first ask of a fresh sampler in a fresh process", header, times("cold"))
-    rows = [(size, *(costs[s, size].longest if (s, size) in costs else None for s in samplers)) for size in sizes]
-    print_table(f"{space_name}, warm: the longest step measured", header[: len(samplers) + 1], rows)
-    memory = [
-        (
-            size,
-            *(getattr(costs[s, size], f) if (s, size) in costs else None for s in samplers for f in ("held", "most")),
-        )
-        for size in sizes
-    ]
+    longest = [(size, *row(size, "longest")) for size in sizes]
+    print_table(f"{space_name}, warm: the longest step measured", header[: len(samplers) + 1], longest)
+    memory = [(size, *row(size, "held", "most")) for size in sizes]
     columns = ("finished", *(f"{NAMES[s]} {what}" for s in samplers for what in ("held", "most")))
     note = "aim: BKB below 300 MB at 10,000"
     print_table(f"{space_name}: memory in MB above that of the study", columns, memory, note)
