@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+import scipy
 import torch
 from threadpoolctl import threadpool_limits
+
+import bkbopt
 
 __all__ = ["DATA", "MB", "Clock", "MemoryWatch", "conditions", "limited_threads", "measuring", "print_table", "rss_mb"]
 
@@ -52,12 +56,12 @@ def limited_threads(n: int) -> Iterator[None]:
 
 
 def conditions(threads: int) -> str:
-    """One line: versions of what is imported, threads, processors and the load of the machine."""
-    packages = ("bkbopt", "torch", "numpy", "scipy", "optuna", "botorch")
-    used = "".join(f", {name} {sys.modules[name].__version__}" for name in packages if name in sys.modules)
+    """One line: versions, threads, processors and the load of the machine."""
+    others = (sys.modules[name] for name in ("optuna", "botorch") if name in sys.modules)
+    packages = (f", {package.__name__} {package.__version__}" for package in (bkbopt, torch, np, scipy, *others))
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     where = f"{threads} thread(s) for torch and for BLAS; {os.cpu_count()} processors{load}"
-    return f"python {platform.python_version()}{used}; {where}"
+    return f"python {platform.python_version()}{''.join(packages)}; {where}"
 
 
 @contextmanager
