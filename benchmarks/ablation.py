@@ -1,6 +1,6 @@
 """What a change of the package does to regret and time of the search.
 
-Run it as `python -m benchmarks.ablation --change FILE OLD NEW [--trials 300] [--seeds 4] [--problems ...]`, as with
+Run it as `python -m benchmarks.ablation --change FILE OLD NEW`, such as
 
     --change search/quantities/marked_rows.py "GROWTH = 1.15" "GROWTH = 1.25"
 
@@ -14,7 +14,6 @@ the seeds, units of the IQR), with its standard error over the problems. The see
 once soon differ by chance.
 """
 
-import argparse
 import math
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import NOT_SEARCH, Job, records_of, source_digest, standard_error
 from benchmarks.mutants.fault import ROOT, Fault
 from benchmarks.mutants.runner import copied
@@ -94,16 +94,16 @@ def n_same(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--change", nargs=3, action="append", default=[], metavar=("FILE", "OLD", "NEW"))
+    parser = Arguments(__doc__, quick=False)
+    text = "what to change; may be given more than once"
+    parser.add_argument("--change", nargs=3, action="append", default=[], metavar=("FILE", "OLD", "NEW"), help=text)
     parser.add_argument("--against", type=Path, help="another checkout, which counts as the version with the change")
-    parser.add_argument(
-        "--problems", nargs="+", choices=list(TASKS), default=[p for p in DEVELOPMENT if p not in TUNING]
-    )
-    parser.add_argument("--trials", type=int, default=300)
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, of one thread each")
-    parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
+    functions = [problem for problem in DEVELOPMENT if problem not in TUNING]
+    parser.add_argument("--problems", nargs="+", choices=TASKS, metavar="TASK", default=functions, help="see tasks.py")
+    parser.option("--trials", 300, help="the length of a study")
+    parser.option("--seeds", 4, help="studies of each task and version")
+    parser.option("--jobs", 1, help="processes at a time, of one thread each")
+    parser.option("--out", Path("out/optuna_quality"), help="folder of the results: no run is repeated")
     options = parser.parse_args(arguments)
     if bool(options.change) == (options.against is not None):
         parser.error("expected --change or --against")

@@ -13,14 +13,16 @@ class Arguments(argparse.ArgumentParser):
 
     Args:
         text: the docstring of its module.
+        quick: whether it has `--quick`.
     """
 
-    def __init__(self, text: str | None) -> None:
+    def __init__(self, text: str | None, *, quick: bool = True) -> None:
         said = re.search(r"python -m benchmarks[.\w]+", text or "")  # how to run it
         prog = said[0] if said else None
         super().__init__(prog=prog, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
         self._defaults: dict[str, tuple[object, object]] = {}
-        self.add_argument("--quick", action="store_true", help="a small run, to see that the program works")
+        if quick:
+            self.add_argument("--quick", action="store_true", help="a small run, to see that the program works")
 
     def option(self, name: str, usual: Any, quick: Any = None, *, help: str, choices: Collection[str] = ()) -> None:
         """An option.
@@ -49,7 +51,7 @@ class Arguments(argparse.ArgumentParser):
         options = super().parse_args(args, namespace)
         for name, defaults in self._defaults.items():
             if getattr(options, name) is None:
-                setattr(options, name, defaults[options.quick])
+                setattr(options, name, defaults[getattr(options, "quick", False)])
         return options
 
 

@@ -1,7 +1,6 @@
 """The README's figure: time of a suggestion, and regret, as an Optuna study grows.
 
-Run it as `python -m benchmarks.readme_figure [--speed out/optuna_speed.json] [--quality out/optuna_quality]
-[--to docs/images/optuna.png]`, after
+Run it as `python -m benchmarks.readme_figure`, after
 
     python -m benchmarks.optuna_speed --json out/optuna_speed.json
     python -m benchmarks.optuna_quality --trials 1000 --out out/optuna_quality
@@ -12,12 +11,12 @@ geometric mean over the test functions that all samplers at that number of trial
 seeds.
 """
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.arguments import Arguments
 from benchmarks.comparison import Job, records_of
 from benchmarks.optuna_quality import Result, geometric_mean, results_of
 from benchmarks.tasks import DEVELOPMENT, TASKS
@@ -85,10 +84,10 @@ def _line(ax: "Axes", sampler: str, x: Sequence[float], y: Sequence[float]) -> N
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draw it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--speed", type=Path, default=Path("out/optuna_speed.json"))
-    parser.add_argument("--quality", type=Path, default=Path("out/optuna_quality"))
-    parser.add_argument("--to", type=Path, default=Path("docs/images/optuna.png"))
+    parser = Arguments(__doc__, quick=False)
+    parser.option("--speed", Path("out/optuna_speed.json"), help="what optuna_speed kept")
+    parser.option("--quality", Path("out/optuna_quality"), help="what optuna_quality kept")
+    parser.option("--to", Path("docs/images/optuna.png"), help="the picture")
     options = parser.parse_args(arguments)
     figure = new_figure(8.4, 3.9)
     left, right = figure.subplots(1, 2)

@@ -3,17 +3,17 @@
 Run it as `python -m benchmarks.mutants`, or `make mutants`. Ends with 1 if no test noticed one of them.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
+from benchmarks.arguments import Arguments
 from benchmarks.mutants.catalogue import FAULTS
 from benchmarks.mutants.runner import Found, look_for, pass_without
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments(__doc__, quick=False)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="faults whose name, or file, contains one of these")
     parser.add_argument("--list", action="store_true", help="print their names and do nothing")
     parser.add_argument("--trust", action="store_true", help="do not look first whether the tests pass without a fault")
