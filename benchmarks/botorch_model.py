@@ -20,8 +20,8 @@ def fitted(X: Tensor, Y: Tensor, corners: Tensor) -> "SingleTaskGP":
     from botorch.models.transforms import Normalize, Standardize
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
-    scaled = {"input_transform": Normalize(X.shape[-1], bounds=corners), "outcome_transform": Standardize(Y.shape[-1])}
-    model = SingleTaskGP(X, Y, **scaled)
+    to_cube, to_units = Normalize(X.shape[-1], bounds=corners), Standardize(Y.shape[-1])
+    model = SingleTaskGP(X, Y, input_transform=to_cube, outcome_transform=to_units)
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return model
 

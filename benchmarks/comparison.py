@@ -120,7 +120,8 @@ def records_of(jobs: Sequence[Job], out: Path, digest: str | None = None) -> lis
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
-J, K = TypeVar("J", bound=Job), TypeVar("K")
+J = TypeVar("J", bound=Job)
+K = TypeVar("K")
 
 
 def grouped(jobs: Sequence[J], key: Callable[[J], K]) -> dict[K, list[J]]:

@@ -239,7 +239,7 @@ def print_costs(space_name: str, samplers: Sequence[str], sizes: Sequence[int], 
         return [None if cost is None else getattr(cost, field) for cost, field in found]
 
     def times(field: str) -> list[tuple[object, ...]]:
-        rows = []
+        rows = list[tuple[object, ...]]()
         for size in sizes:
             own, *theirs = row(size, field)
             rows.append((size, own, *theirs, *(ms / own if ms and own else None for ms in theirs)))

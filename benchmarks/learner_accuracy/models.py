@@ -151,11 +151,13 @@ def others_of_classes() -> list[Model]:
 def models_of_numbers(*, paper: bool = False) -> list[Model]:
     """Ours for numbers."""
     squared = [bl.FOGD, bl.NOGD, bl.SkeGD, bl.FORKS, bl.ProsNKONS, bl.BOGD]
-    growing = [bl.KOGD, bl.KONS, bl.SketchedKONS]
-    loss = {"paper": paper, "loss": "squared"}
-    own = [Model("PKAWV", ours(bl.PKAWV, paper=paper)), *(Model(c.__name__, ours(c, **loss)) for c in squared)]
+
+    def of(kind: type[OnlineLearner], rows: int | None = None) -> Model:
+        return Model(kind.__name__, ours(kind, paper=paper, loss="squared"), rows)
+
+    own = [Model("PKAWV", ours(bl.PKAWV, paper=paper)), *map(of, squared)]
     exact = [Model(c.__name__, ours(c, paper=paper), GROWING) for c in (bl.KernelAWV, bl.OnlineKRR)]
-    return [*own, *exact, *(Model(c.__name__, ours(c, **loss), GROWING) for c in growing)]
+    return [*own, *exact, *(of(kind, GROWING) for kind in (bl.KOGD, bl.KONS, bl.SketchedKONS))]
 
 
 def others_of_numbers() -> list[Model]:
