@@ -84,8 +84,8 @@ OPTIMIZER = (
     Fault(
         "parameters that a dict of values repeats are attributes",
         "optimizer/telling.py",
-        "{*constraint_names, *_params_of(trial, many=many)}",
-        "{*constraint_names}",
+        "{*aims.constraints, *_params_of(trial, many=many)}",
+        "{*aims.constraints}",
         ATTRIBUTES,
     ),
     Fault(
@@ -98,7 +98,7 @@ OPTIMIZER = (
     Fault(
         "a constraint among the values told by name is left out",
         "optimizer/telling.py",
-        "limits = {name: others[name] for name in constraint_names if name in others} | ",
+        "limits = {name: others[name] for name in aims.constraints if name in others} | ",
         "limits = ",
         ATTRIBUTES,
     ),
