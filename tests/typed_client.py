@@ -19,6 +19,7 @@ def answers(opt: bo.Optimizer, trial: bo.Trial) -> None:
     assert_type(opt.tell([trial, 3], [0.5, 0.7]), list[bo.Trial])
     assert_type(opt.tell([{"x": 0.5}], [0.5], invalid="skip"), list[bo.Trial])
     assert_type(opt.fail(trial, lost=True), bo.Trial)
+    assert_type(opt.fail({"x": 0.5}), bo.Trial)
     assert_type(opt.fail([trial, 3]), list[bo.Trial])
     assert_type(opt.recommend(), bo.Recommendation)
     assert_type(opt.recommend_front(), list[bo.FrontPoint])
@@ -33,6 +34,7 @@ def refusals(opt: bo.Optimizer, trial: bo.Trial) -> None:
     opt.directions = ("maximize",)  # type: ignore[misc]
     opt.tell(trial, 0.5, stdev=0.1)  # type: ignore[call-overload]
     opt.fail(3.5)  # type: ignore[call-overload]
+    opt.heartbeat({"x": 0.5})  # type: ignore[arg-type]
     bo.Optimizer({"x": (0.0, 1.0)}, direction="minimise")  # type: ignore[arg-type]
     bo.Optimizer({"x": (0.0, 1.0)}, acquisition="usb")  # type: ignore[arg-type]
     bo.minimize(lambda params: 0.5, {"x": (0.0, 1.0)}, 3, sed=0)  # type: ignore[call-arg]

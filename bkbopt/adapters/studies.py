@@ -158,4 +158,4 @@ def _own(value: object, distribution: BaseDistribution) -> object:
 
 
 def _utc(local: datetime | None) -> datetime | None:
-    return None if local is None else local.astimezone(UTC).replace(tzinfo=None)
+    return None if local is None else local.astimezone(UTC)

@@ -37,7 +37,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from bkbopt.optimizer.trials import Entry, Trial
@@ -169,14 +169,19 @@ def encode(entry: Entry, change: int) -> Row:
         None if t.stds is None else to_json(t.stds),
         to_json(t.constraints),
         None if entry.diagnostics is None else to_json(asdict(entry.diagnostics)),
-        None if t.asked_at is None else t.asked_at.isoformat(),
-        None if t.told_at is None else t.told_at.isoformat(),
-        None if entry.seen_at is None else entry.seen_at.isoformat(),
+        _stamp(t.asked_at),
+        _stamp(t.told_at),
+        _stamp(entry.seen_at),
         entry.place,
         change,
     )
     attrs = (to_json(t.user_attrs),) if t.user_attrs else ()
     return (*cells, checksum((*cells, *attrs)), *attrs)
+
+
+def _stamp(at: datetime | None) -> str | None:
+    """A time in UTC, without a time zone, as files have it."""
+    return None if at is None else at.astimezone(UTC).replace(tzinfo=None).isoformat()
 
 
 def _labelled(trial: Trial) -> dict[str, Any]:
@@ -282,7 +287,7 @@ def _time(cell: Any) -> datetime:
     found = datetime.fromisoformat(_text(cell))
     if found.tzinfo is not None:
         raise ValueError("a time with a time zone")
-    return found
+    return found.replace(tzinfo=UTC)
 
 
 _WHOLE_FIELDS = ("trial", "n_values", "n_inducing")

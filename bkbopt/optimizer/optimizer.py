@@ -300,12 +300,12 @@ class Optimizer(Readings):
         return tell(self._core, self._aims, arms, values, argument="values", **more)[0]
 
     @overload
-    def fail(self, trial: Trial | int, **more: Unpack[types.FailOptions]) -> Trial: ...
+    def fail(self, trial: types.OneTrial, **more: Unpack[types.FailOptions]) -> Trial: ...
     @overload
-    def fail(self, trial: Sequence[Trial | int], **more: Unpack[types.FailOptions]) -> list[Trial]: ...
+    def fail(self, trial: Sequence[types.OneTrial], **more: Unpack[types.FailOptions]) -> list[Trial]: ...
     @locked
     def fail(self, trial: Any, *, lost: bool = False, user_attrs: Mapping[str, Any] | None = None) -> Any:
-        """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
+        """Report that a trial or a point, or each of a list, gave no value; points near it are proposed less often.
 
         The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
         is not proposed again. If the trial is `lost`, its point is not the reason, as where a machine breaks down, and
@@ -337,7 +337,7 @@ class Optimizer(Readings):
     @locked
     def heartbeat(self, trial: Trial | int | Sequence[Trial | int]) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
-        self._core.beat(failures_of(trial)[0], "heartbeat")
+        self._core.beat(failures_of(trial, takes_params=False)[0], "heartbeat")
 
     @locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:

@@ -85,18 +85,20 @@ def _advice(trial: Any, *, takes_params: bool) -> str:
     return "; pass a list of them for many" if isinstance(trial, Iterable) and not is_text else ""
 
 
-def report_of(given: Any, outcome: Outcome = NO_OUTCOME) -> Report:
-    """The report of a trial or its id."""
-    return Report(trial_id(given, takes_params=False), outcome, _as_trial(given))
+def report_of(given: Any, outcome: Outcome = NO_OUTCOME, *, takes_params: bool = False) -> Report:
+    """The report of a trial or its id, or of a point."""
+    if takes_params and isinstance(given, Mapping):
+        return Report(given, outcome)
+    return Report(trial_id(given, takes_params=takes_params), outcome, _as_trial(given))
 
 
 def failures_of(
-    given: Any, *, is_lost: bool = False, user_attrs: Mapping[str, Any] | None = None
+    given: Any, *, is_lost: bool = False, user_attrs: Mapping[str, Any] | None = None, takes_params: bool = True
 ) -> tuple[list[Report], bool]:
-    """The reports that a trial, or each of a list, has failed or is lost, and whether it was a list."""
+    """The reports that a trial or point, or each of a list, has failed or is lost, and whether it was a list."""
     many = isinstance(given, list | tuple | TrialList)
     outcome = Outcome(is_lost=is_lost, user_attrs=checked_attrs(user_attrs))
-    return [report_of(one, outcome) for one in (given if many else [given])], many
+    return [report_of(one, outcome, takes_params=takes_params) for one in (given if many else [given])], many
 
 
 def _as_trial(given: Any) -> Trial | None:

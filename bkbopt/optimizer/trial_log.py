@@ -5,7 +5,7 @@ The module imports neither torch nor NumPy.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bkbopt.errors import TrialStateError, UnknownTrialError
 from bkbopt.optimizer.trials import Entry, Trial, detached
@@ -13,6 +13,9 @@ from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL, RUNNING, WAITING
 
 __all__ = ["TrialLog", "check_finished", "check_known", "check_running"]
+
+#: A time before all others.
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class TrialLog:
@@ -182,7 +185,7 @@ class TrialLog:
     def diagnostics(self) -> list[Diagnostics]:
         """The records of all asks, in the order of the asks."""
         asked = [entry for entry in self.entries if entry.diagnostics is not None]
-        asked.sort(key=lambda entry: (entry.trial.asked_at or datetime.min, entry.trial.id))
+        asked.sort(key=lambda entry: (entry.trial.asked_at or _FIRST, entry.trial.id))
         return [entry.diagnostics for entry in asked if entry.diagnostics is not None]
 
 

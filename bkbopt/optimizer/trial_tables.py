@@ -4,6 +4,7 @@ The module imports neither torch nor NumPy.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import extra
@@ -39,15 +40,15 @@ def dataframe_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> 
 
 
 def table_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> dict[str, list[Any]]:
-    """The columns of the table of trials by name; missing values are None, times are in UTC."""
+    """The columns of the table of trials by name; missing values are None, times are in UTC, without a time zone."""
     columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
     for j, name in enumerate(columns_of("value", k, objectives)):
         columns[name] = [t.values[j] if t.values else None for t in trials]
     if any(t.stds for t in trials):
         for j, name in enumerate(columns_of("std", k, objectives)):
             columns[name] = [t.stds[j] if t.stds else None for t in trials]
-    columns["datetime_start"] = [t.asked_at for t in trials]
-    columns["datetime_complete"] = [t.told_at for t in trials]
+    columns["datetime_start"] = [_without_zone(t.asked_at) for t in trials]
+    columns["datetime_complete"] = [_without_zone(t.told_at) for t in trials]
     columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]
     for name in dict.fromkeys(name for t in trials for name in t.params):
         columns[f"params_{name}"] = [t.params.get(name) for t in trials]
@@ -61,3 +62,8 @@ def table_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> dict
         columns["label"] = [t.label for t in trials]
     columns["state"] = [t.state for t in trials]
     return columns
+
+
+def _without_zone(at: datetime | None) -> datetime | None:
+    """The time in UTC; spreadsheets take no time zones."""
+    return None if at is None else at.replace(tzinfo=None)

@@ -34,8 +34,8 @@ class Trial:
         values: one for each objective, in the user's units and directions; empty if there are none.
         constraints: values of the outcome constraints by name; feasible if all are <= 0.
         stds: standard deviations of the values' noise if the user gave them, else None.
-        asked_at: time of the ask (of the tell, for points that were not asked for); UTC.
-        told_at: time of completion; UTC.
+        asked_at: time of the ask (of the tell, for points that were not asked for), in UTC, with the time zone.
+        told_at: time of completion, likewise.
         label: name of the row, if the pool has an `id_column`. Files keep names that are numbers or text; after
             reading, other trials have it whose row of the current pool is the same.
         user_attrs: what the user keeps with the trial, by name; the search does not read it.
@@ -191,5 +191,5 @@ class Entry:
 
 
 def utc_now() -> datetime:
-    """The present time in UTC, without a time zone, as in logs."""
-    return datetime.now(UTC).replace(tzinfo=None)
+    """The present time in UTC."""
+    return datetime.now(UTC)

@@ -4,7 +4,7 @@ import json
 import math
 import sqlite3
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from bkbopt.optimizer.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, 678901)
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 # Lone surrogates are refused when a space is described; a NUL cannot be in an SQL string, so no view names it.
 text = st.text(st.characters(exclude_categories=["Cs"]))

@@ -147,9 +147,10 @@ def test_many_points_in_another_form_than_a_list_are_what_the_message_is_about(m
 def test_where_only_trials_are_taken_an_array_of_ids_is_refused_with_the_form_for_many(many: Any) -> None:
     opt = optimizer()
     opt.ask(2)
-    for call in (opt.fail, opt.heartbeat):
-        with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial or its id, got .*; pass a list of them"):
-            call(many)
+    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial or its id, got .*; pass a list of them"):
+        opt.heartbeat(many)
+    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, .*; pass .* list\(ids\) for trials by their"):
+        opt.fail(many)
 
 
 def test_columns_as_a_dict_are_refused_with_the_form_for_many_points() -> None:

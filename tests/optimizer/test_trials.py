@@ -6,7 +6,8 @@ import itertools
 import pickle
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -21,7 +22,7 @@ from bkbopt.optimizer.trial_log import TrialLog
 from bkbopt.optimizer.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
-NOW = datetime(2026, 1, 2, 3, 4, 5)
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def entry(number: int, state: str = RUNNING) -> Entry:
@@ -291,3 +292,14 @@ def test_dicts_of_outliers_and_of_recovered_trials_belong_to_the_caller() -> Non
         trial.params.clear()
     assert opt.trials[outlier.id].params == {"x": 7 / 30}
     assert opt.trials[lost.id].params == running.params
+
+
+def test_times_have_their_zone_and_tables_are_in_utc_without_one(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "log.db")
+    before = datetime.now(timezone(timedelta(hours=-5)))
+    trial = opt.tell(opt.ask(), 1.0)
+    assert trial.asked_at is not None
+    assert trial.told_at is not None
+    assert before <= trial.asked_at <= trial.told_at <= datetime.now(UTC)
+    assert bo.Optimizer.open(tmp_path / "log.db").trials == [trial]
+    assert opt.trials_dataframe()["datetime_start"][0] == trial.asked_at.replace(tzinfo=None)

@@ -102,3 +102,15 @@ def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
         opt.heartbeat(lost)
     with pytest.raises(ArgumentError, match="older_than"):
         opt.recover(older_than=-1.0)
+
+
+def test_a_point_may_fail_that_was_never_asked_or_is_running() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    running = opt.ask()
+    assert opt.fail(running.params).id == running.id
+    failed = opt.fail([{"x": 0.25}, opt.ask()], user_attrs={"error": "oom"})
+    assert [trial.state for trial in opt.trials] == ["FAIL"] * 3
+    assert [dict(trial.user_attrs) for trial in failed] == [{"error": "oom"}] * 2
+    assert opt.trials[2].params == {"x": 0.25}
+    with pytest.raises(ArgumentTypeError, match="expected a trial or its id, got dict"):
+        opt.heartbeat({"x": 0.5})  # type: ignore[arg-type]

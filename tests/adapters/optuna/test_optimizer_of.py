@@ -128,7 +128,7 @@ def test_trials_keep_their_numbers_states_and_times() -> None:
     assert opt.trials[0].params == running.params
     ended = study.trials[1].datetime_complete
     assert ended is not None
-    assert opt.trials[1].told_at == ended.astimezone(UTC).replace(tzinfo=None)
+    assert opt.trials[1].told_at == ended.astimezone(UTC)
 
 
 def test_values_are_in_the_order_of_completion() -> None:
