@@ -149,7 +149,7 @@ def test_where_only_trials_are_taken_an_array_of_ids_is_refused_with_the_form_fo
     opt.ask(2)
     with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial or its id, got .*; pass a list of them"):
         opt.heartbeat(many)
-    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, .*; pass .* list\(ids\) for trials by their"):
+    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, .*; pass .* list\(ids\) for trials by"):
         opt.fail(many)
 
 
