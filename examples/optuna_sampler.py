@@ -189,7 +189,7 @@ def draw_answers(ax: Axes, searches: list[Search], judge: Judge) -> None:
     """Error on the held-out rows of the answer of each search, by number of trials."""
     errors = {s.name: 100.0 * np.array([judge(params) for params in s.answers.values()]).T for s in searches}
     looks = list(searches[0].answers)
-    plots.convergence(errors, ax, best=False, t=looks, band="standard error", value_name="error on kept rows (%)")
+    plots.convergence(errors, ax=ax, best=False, t=looks, band="standard error", value_name="error on kept rows (%)")
     ax.set(xlabel="trials", title=f"The answer, trained again on {len(judge.draws)} new draws")
 
 

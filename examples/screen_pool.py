@@ -175,7 +175,7 @@ def draw_hits(ax: Axes, library: Library, record: Record) -> None:
 
 
 def draw_time(ax: Axes, record: Record) -> None:
-    plots.ask_time(record.seconds, ax)
+    plots.ask_time(record.seconds, ax=ax)
     ax.set(xlabel="rows measured", ylabel="ask and tell (ms a row)", title="Cost of a suggestion (mean of its batch)")
 
 

@@ -146,7 +146,7 @@ def answers(steps: Steps, n_trials: int, judge: Judge) -> np.ndarray:
 def draw_answers(ax: Axes, searches: dict[str, Steps], judge: Judge, n_trials: int) -> None:
     """Error on fresh splits of each search's answer after every trial."""
     curves = {name: answers(steps, n_trials, judge) for name, steps in searches.items()}
-    plots.convergence(curves, ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
+    plots.convergence(curves, ax=ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
     ax.set_title(f"The answer, measured on {len(judge.splits)} fresh splits", pad=ABOVE)
     ax.set_yscale("log")
     ticks = [t for t in (1, 2, 3, 4, 5, 7, 10, 20, 50, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
@@ -158,8 +158,8 @@ def draw(opt: bo.Optimizer, searches: dict[str, Steps], judge: Judge, path: Path
     figure = Figure(figsize=(15, 5.2), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     draw_answers(first, searches, judge, len(opt.trials))
-    plots.posterior_contour(opt, "C", "gamma", second, value_name="accuracy")
-    plots.posterior_contour(opt, "C", "gamma", third, what="std", value_name="accuracy")
+    plots.posterior_contour(opt, "C", "gamma", ax=second, value_name="accuracy")
+    plots.posterior_contour(opt, "C", "gamma", ax=third, what="std", value_name="accuracy")
     kernel, weight = (opt.recommend().params[name] for name in ("kernel", "class_weight"))
     second.set_title(f"Posterior: kernel {kernel}, class weight {weight}", pad=ABOVE)
     # The model is Gaussian: far from the trials its mean may lie below 0 or above 1.

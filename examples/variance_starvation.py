@@ -108,7 +108,7 @@ def draw(shown: Draw, path: Path) -> None:
     for ax, (name, make) in zip(figure.subplots(2, 3, sharey=True).flat, METHODS.items(), strict=True):
         opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0, surrogate=make(0), fit=False)
         opt.tell([{"x": x} for x in shown.x], shown.y)
-        plots.posterior_slice(opt, "x", ax, at={}, width=3.0)
+        plots.posterior_slice(opt, "x", ax=ax, at={}, width=3.0)
         ax.get_legend().remove()  # one for all
         ax.plot(GRID, shown.f, "k--", linewidth=1, label="function")
         ax.set(title=name, ylim=(-4.5, 4.5))

@@ -105,7 +105,7 @@ line = bo.Optimizer({"x": (0.0, 1.0)}, seed=1, n_startup_trials=5, beta=3.0)
 for x in (0.05, 0.2, 0.45, 0.7, 0.95):
     line.tell({"x": x}, np.sin(7 * x) + 0.05 * rng.standard_normal())
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
-plots.posterior_slice(line, "x", ax)
+plots.posterior_slice(line, "x", ax=ax)
 batch = line.ask(4)
 for number, trial in enumerate(batch):
     x = trial.params["x"]

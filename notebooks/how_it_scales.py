@@ -110,7 +110,7 @@ survey = bo.BKB(KERNEL, NOISE, seed=0)
 survey.observe(POOL[rng.integers(0, len(POOL), STEPS)], np.zeros(STEPS))
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-plots.complexity(opt, left)
+plots.complexity(opt, ax=left)
 left.set_ylim(0, 1.1 * len(survey.inducing))
 left.axhline(len(survey.inducing), color=GREY, linestyle=":")
 left.annotate(
@@ -120,7 +120,7 @@ left.annotate(
     textcoords="offset points",
     color=GREY,
 )
-_ = plots.ask_time(opt, right)
+_ = plots.ask_time(opt, ax=right)
 print(f"{len(survey.inducing)} inducing points for random points, {len(opt.surrogate.inducing)} for the search")
 print(f"regret of the recommendation: {values.max() - values[opt.recommend().index]:.3f} standard deviations")
 

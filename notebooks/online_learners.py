@@ -204,7 +204,7 @@ seen = {}
 for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=surrogate, fit=False, seed=0)
     opt.tell([{"x": v} for v in places], told)
-    plots.posterior_slice(opt, "x", ax, at={})
+    plots.posterior_slice(opt, "x", ax=ax, at={})
     ax.get_legend().remove()
     ax.set(title=name, ylabel="value" if ax is axes[0] else "")
     seen[name] = opt.surrogate.posterior(grid)
@@ -248,7 +248,7 @@ searched.round(3)
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
-plots.regret(losses, least, ax, kind="average", value_name="loss")
+plots.regret(losses, least, ax=ax, kind="average", value_name="loss")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]

@@ -196,7 +196,7 @@ regret.round(2)
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
-plots.regret(costs, 0.0, ax, kind="average", value_name="true cost")
+plots.regret(costs, 0.0, ax=ax, kind="average", value_name="true cost")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]

@@ -98,7 +98,7 @@ for ax, t in zip(axes, SIZES, strict=True):
     bkb = bo.BKB(KERNEL, NOISE_SD**2, resample="every")
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=bkb, fit=False, seed=0)
     opt.tell([{"x": v} for v in shown.x[:t]], shown.y[:t])
-    plots.posterior_slice(opt, "x", ax, at={}, width=3.0)
+    plots.posterior_slice(opt, "x", ax=ax, at={}, width=3.0)
     exact = bo.ExactGP(KERNEL, NOISE_SD**2)
     exact.observe(shown.x[:t, None], shown.y[:t])
     p = exact.posterior(GRID[:, None])
@@ -381,7 +381,7 @@ costs.round(2)
 # %%
 regrets = {name: [-s.regrets for s in runs] for name, runs in searches.items()}
 fig, ax = plt.subplots(figsize=(8, 5.5), layout="constrained")
-plots.regret(regrets, 0.0, ax, kind="cumulative", direction="maximize", band="standard error", value_name="value")
+plots.regret(regrets, 0.0, ax=ax, kind="cumulative", direction="maximize", band="standard error", value_name="value")
 _ = ax.set_xlabel("products tried")
 
 # %% [markdown]

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
 from bkbopt.plots.readings import Told, name_of, predicted, running, told
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.arms import Arms
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["pool_ucb"]
 
 
-@in_usual_settings
+@picture
 def pool_ucb(
     opt: Optimizer,
     x: Any,
     y: Any,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     beta: float | None = None,
     value_name: str | None = None,
 ) -> "Axes":

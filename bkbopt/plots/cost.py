@@ -7,6 +7,7 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, log_ticks, whole_numbers
 from bkbopt.spaces.values import as_float
 
@@ -22,7 +23,8 @@ FEWEST = 4
 VERTICES = 1_000
 
 
-def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
+@picture
+def complexity(opt: Optimizer, *, ax: "Axes | None" = None) -> "Axes":
     """Inducing points m and effective dimension at each ask, against the number of values.
 
     The effective dimension is the sum of the leverages of all evaluations; m grows with it, and the cost of a step
@@ -62,7 +64,8 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "Axes":
+@picture
+def ask_time(times: Optimizer | Sequence[float], *, ax: "Axes | None" = None) -> "Axes":
     """Wall-clock time of each ask, on a log scale, against the number of values, with a running median.
 
     The line is the median of neighbouring asks, of which those after the same number of values, as in a batch, count as

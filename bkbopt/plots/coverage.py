@@ -14,10 +14,10 @@ import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, learnt, told
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, ink, legend_below
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ __all__ = ["calibration"]
 LEVELS = np.linspace(0.02, 0.98, 49)
 
 
-@in_usual_settings
+@picture
 def calibration(
     opt: Optimizer,
     test: Iterable[Mapping[str, Any]] | None = None,
     values: Any = None,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     noisy: bool = True,
-    folds: int = 10,
+    n_folds: int = 10,
 ) -> "Axes":
     """Fraction of values in the posterior's central intervals against the intervals' nominal level.
 
@@ -56,12 +56,12 @@ def calibration(
         ax: Axes to draw on; None for a new figure.
         noisy: whether `values` have evaluation noise, which is then included in the intervals; False for noise-free
             values. Left-out values always have it.
-        folds: number of groups of the cross-validation.
+        n_folds: number of groups of the cross-validation.
 
     Raises:
         ArgumentTypeError: `opt`, `test` or `ax` has the wrong type, or values are not numbers.
         ArgumentError: test points outside of the space, the wrong number of values, only one of `test` and `values`,
-            folds < 2, or several objectives.
+            n_folds < 2, or several objectives.
         NotReadyError: there are too few values.
 
     Example:
@@ -69,16 +69,14 @@ def calibration(
         >>> from bkbopt import plots
         >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
         >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
-        >>> plots.calibration(opt, folds=4).get_xlabel()
+        >>> plots.calibration(opt, n_folds=4).get_xlabel()
         'central interval (%)'
     """
-    opt, folds = as_optimizer(opt), check_count("folds", folds, 2)
-    if hasattr(test, "set_xscale"):  # those of other plots come second
-        raise ArgumentTypeError("test: expected parameters of points or None, got Axes; pass them as ax=.")
+    opt, n_folds = as_optimizer(opt), check_count("n_folds", n_folds, 2)
     if (test is None) != (values is None):
         raise ArgumentError("values: expected both test and values, or neither, got only one of them.")
     told(opt)
-    z = _left_out(opt, folds) if test is None else _given(opt, test, values, noisy)
+    z = _left_out(opt, n_folds) if test is None else _given(opt, test, values, noisy)
     ax = axes_of(ax, 5.2, 5.2)
     from scipy.special import ndtri
 
@@ -126,16 +124,16 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
     return _standardised(drawable(y) - mean, np.hypot(std, drawable(opt.noise_std) if noisy else 0.0))
 
 
-def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
+def _left_out(opt: Optimizer, n_folds: int) -> np.ndarray:
     """Standardised errors at the points told, each predicted without its group, (n,)."""
     known = learnt(opt)
     n = int(known.unique.max()) + 1
     if n < 2:
         raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
     # Successive points are close in space: a group of them would leave a gap.
-    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(folds, n)
+    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(n_folds, n)
     z = np.empty(len(known.v))
-    for fold in range(min(folds, n)):
+    for fold in range(min(n_folds, n)):
         out = group == fold
         surrogate = known.retrained(~out)
         with torch.no_grad():

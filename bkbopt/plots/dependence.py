@@ -1,7 +1,7 @@
 """Partial dependence: the posterior mean over one or two parameters, averaged over the others."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_count
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
@@ -19,7 +18,8 @@ from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import grid_of
 from bkbopt.plots.readings import Told, name_of, predicted, told
 from bkbopt.plots.sensitivity import variance_shares
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, in_lines, legend_below, new_figure, text_size, value_label
+from bkbopt.plots.signatures import picture
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, figure_of, in_lines, legend_below, text_size, value_label
 from bkbopt.plots.surfaces import MISSING, colour_grid
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ PANEL = 28
 LETTERS = 11.0
 
 
-@in_usual_settings
+@picture
 def partial_dependence(
     opt: Optimizer,
     x: str | None = None,
     y: str | None = None,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     at: Mapping[str, Any] | None = None,
     n_samples: int = 128,
     value_name: str | None = None,
@@ -112,29 +112,29 @@ def _center(opt: Optimizer, coordinates: Coordinates, at: Mapping[str, Any] | No
     return center
 
 
-@in_usual_settings
+@picture
 def pairwise_dependence(
     opt: Optimizer,
-    names: list[str] | None = None,
-    figure: "Figure | None" = None,
+    names: Sequence[str] | None = None,
     *,
+    figure: "Figure | None" = None,
     at: Mapping[str, Any] | None = None,
     n_samples: int = 64,
     value_name: str | None = None,
-) -> np.ndarray:
+) -> "Figure":
     """Partial dependence of each parameter (on the diagonal) and each pair (below it).
 
     Args:
         opt: an optimizer with at least one value.
         names: the parameters; None for those that vary and are active at the recommended point (or with `at`), of more
             than six the six with the largest total index, see `variance_shares`.
-        figure: an empty figure or subfigure; None for a new one.
+        figure: an empty figure, or subfigure, to draw on; None for a new one.
         at: values of switches in place of those of the recommended point, which show another branch.
         n_samples: number of settings of the other parameters.
         value_name: label of the value, with its unit; None for the name of the objective.
 
     Returns:
-        The Axes, (k, k); None above the diagonal. Each pair has its own colour bar.
+        The figure. Its `axes` are first the panels, row by row, and then the colour bars of the pairs.
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as for `partial_dependence`.
@@ -144,8 +144,9 @@ def pairwise_dependence(
         >>> from bkbopt import plots
         >>> opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
         >>> told = opt.tell([{"x": 0.1, "y": 0.2}, {"x": 0.4, "y": 0.9}, {"x": 0.9, "y": 0.4}], [0.3, 0.1, 0.8])
-        >>> plots.pairwise_dependence(opt, n_samples=16).shape
-        (2, 2)
+        >>> panels = plots.pairwise_dependence(opt, n_samples=16).axes[:3]
+        >>> [ax.get_xlabel() for ax in panels]
+        ['x', 'x', 'y']
     """
     averages = _Averages.of(opt, at, n_samples)
     coordinates, center = averages.coordinates, averages.center
@@ -157,26 +158,24 @@ def pairwise_dependence(
             names = [name for name in names if name in largest]
     along = [dimension_of(coordinates, "names", name, center, ALONG) for name in names]
     k = len(names)
-    if figure is None:
-        figure = new_figure(1.0 + 3.2 * k, 0.8 + 2.6 * k)
-    axes = np.full((k, k), None, dtype=object)
-    for i in range(k):
-        for j in range(i + 1):
-            ax = axes[i, j] = figure.add_subplot(k, k, i * k + j + 1)
-            if i == j:
-                _draw_curve(ax, averages, along[i], value_label(name_of(opt, value_name), most=PANEL))
-            else:
-                pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
-                _draw_surface(ax, averages, *pair, "")
+    places = [(i, j) for i in range(k) for j in range(i + 1)]
+    pairs = {(i, j): pair_of(coordinates, names[j], names[i], center, ALONG_2D) for i, j in places if i != j}
+    figure = figure_of(figure, 1.0 + 3.2 * k, 0.8 + 2.6 * k)
+    panels = {(i, j): figure.add_subplot(k, k, i * k + j + 1) for i, j in places}
+    for (i, j), ax in panels.items():
+        if i == j:
+            _draw_curve(ax, averages, along[i], value_label(name_of(opt, value_name), most=PANEL))
+        else:
+            _draw_surface(ax, averages, *pairs[i, j], "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
     most = max(1, int(LETTERS * figure.bbox.width / figure.dpi * 10.0 / text_size("font.size")))
     level = clipped_at(opt, averages.data.y)
-    is_hatched = any(ax.patch.get_hatch() is not None for ax in axes.flat if ax is not None)
+    is_hatched = any(ax.patch.get_hatch() is not None for ax in panels.values())
     notes = [*_held(opt, center, is_hatched=is_hatched), *([] if level is None else [in_words(level)])]
     lines = [value_label(name_of(opt, value_name), form, len(form) + PANEL), *notes]
     title = "\n".join(textwrap.fill(line, most) for line in lines)
     figure.suptitle(title, fontsize="medium", parse_math=False)
-    return axes
+    return figure
 
 
 def _held(opt: Optimizer, center: Tensor, *, is_hatched: bool) -> list[str]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.progress import reach_of
 from bkbopt.plots.readings import drawable, is_modelled, penalised
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import (
     BLUE,
     GREY,
@@ -39,11 +39,11 @@ TINY = 0.005
 TRIANGLES = {(0, 1.0): ">", (0, -1.0): "<", (1, 1.0): "^", (1, -1.0): "v"}
 
 
-@in_usual_settings
+@picture
 def pareto(
     opt: Optimizer,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     value_names: Sequence[str] | None = None,
     objectives: tuple[int | str, int | str] | None = None,
     recommended: bool = True,

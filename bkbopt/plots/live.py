@@ -152,11 +152,11 @@ def _picture(opt: Optimizer, value_names: str | Sequence[str] | None) -> "Figure
     names = names_of_values(value_names, k, opt.objectives)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:
-        draw_progress(opt, figure.add_subplot(), recommended=False, value_name=names[0])
+        draw_progress(opt, ax=figure.add_subplot(), recommended=False, value_name=names[0])
     elif k == 2:
-        pareto(opt, figure.add_subplot(), value_names=names)
+        pareto(opt, ax=figure.add_subplot(), value_names=names)
     else:
         axes = figure.subplots(1, k)
         for j, direction in enumerate(opt.directions):
-            convergence(values_of(opt, j), axes[j], direction=direction, value_name=names[j])
+            convergence(values_of(opt, j), ax=axes[j], direction=direction, value_name=names[j])
     return figure

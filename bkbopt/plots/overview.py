@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
@@ -18,7 +17,8 @@ from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.readings import told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
-from bkbopt.plots.style import as_optimizer, names_of_values, new_figure, shortened
+from bkbopt.plots.signatures import picture
+from bkbopt.plots.style import as_optimizer, figure_of, names_of_values, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +32,10 @@ PANEL = 40
 BARS = 14
 
 
-@in_usual_settings
-def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) -> "Figure":
+@picture
+def overview(
+    opt: Optimizer, *, figure: "Figure | None" = None, value_names: str | Sequence[str] | None = None
+) -> "Figure":
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
 
     Where nothing was asked, as of an Optuna study, the slice along the most important parameter replaces the cost.
@@ -50,14 +52,15 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) 
 
     Args:
         opt: an optimizer with at least one value.
+        figure: an empty figure, or subfigure, to draw on; None for a new one.
         value_names: label of the value, with its unit; for several objectives a list with one for each. None for the
             names of the objectives.
 
     Returns:
-        A new figure, which is not registered with pyplot.
+        The figure; a new one is not registered with pyplot.
 
     Raises:
-        ArgumentTypeError: `opt` is not an optimizer, or `value_names` is no text and no list of texts.
+        ArgumentTypeError: `opt` or `figure` has the wrong type, or `value_names` is no text and no list of texts.
         ArgumentError: not one name for each objective.
         NotReadyError: there are no values yet.
 
@@ -72,14 +75,14 @@ def overview(opt: Optimizer, *, value_names: str | Sequence[str] | None = None) 
     """
     opt = as_optimizer(opt)
     names = shortened(names_of_values(value_names, len(opt.directions), opt.objectives), PANEL)
-    return _of_one(opt, names[0]) if len(names) == 1 else _of_several(opt, names)
+    return _of_one(opt, figure, names[0]) if len(names) == 1 else _of_several(opt, figure, names)
 
 
-def _of_one(opt: Optimizer, name: str) -> "Figure":
+def _of_one(opt: Optimizer, figure: "Figure | None", name: str) -> "Figure":
     told(opt)
-    figure = new_figure(12.0, 9.0)
+    figure = figure_of(figure, 12.0, 9.0)
     axes = figure.subplots(2, 2)
-    draw_progress(opt, axes[0, 0], value_name=name)
+    draw_progress(opt, ax=axes[0, 0], value_name=name)
     if has_dimensions(opt):
         shares, coordinates = variance_shares(opt), coordinates_of(opt)
         center = coordinates.center(None)
@@ -89,12 +92,12 @@ def _of_one(opt: Optimizer, name: str) -> "Figure":
         if len(shares) > BARS:
             axes[0, 1].set_title(f"the largest {BARS} of {len(shares)}", fontsize="medium")
         if others:
-            posterior_contour(opt, first, others[0], axes[1, 0], value_name=name)
+            posterior_contour(opt, first, others[0], ax=axes[1, 0], value_name=name)
         else:
-            posterior_slice(opt, first, axes[1, 0], value_name=name)
+            posterior_slice(opt, first, ax=axes[1, 0], value_name=name)
         if not _draws_cost(opt, axes[1, 1]):
             if others:
-                posterior_slice(opt, first, axes[1, 1], value_name=name)
+                posterior_slice(opt, first, ax=axes[1, 1], value_name=name)
             else:
                 _widen(axes[1])
     else:
@@ -112,7 +115,7 @@ def _widen(row: np.ndarray) -> None:
     first.set_subplotspec(first.get_gridspec()[first.get_subplotspec().rowspan.start, :])
 
 
-def _of_several(opt: Optimizer, names: list[str]) -> "Figure":
+def _of_several(opt: Optimizer, figure: "Figure | None", names: list[str]) -> "Figure":
     valued = [trial for trial in opt.trials if trial.values]
     if not valued:
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
@@ -120,12 +123,12 @@ def _of_several(opt: Optimizer, names: list[str]) -> "Figure":
     count = len(pairs) + len(names) + 1
     columns = 2 if count <= 4 else 3
     rows = math.ceil(count / columns)
-    figure = new_figure(6.0 * columns, 4.5 * rows)
+    figure = figure_of(figure, 6.0 * columns, 4.5 * rows)
     left = list(figure.subplots(rows, columns, squeeze=False).flat)
     for i, j in pairs:
-        pareto(opt, left.pop(0), value_names=(names[i], names[j]), objectives=(i, j))
+        pareto(opt, ax=left.pop(0), value_names=(names[i], names[j]), objectives=(i, j))
     for j, name in enumerate(names):
-        convergence(values_of(opt, j), left.pop(0), direction=opt.directions[j], value_name=name)
+        convergence(values_of(opt, j), ax=left.pop(0), direction=opt.directions[j], value_name=name)
     if _draws_cost(opt, left[0]):
         del left[0]
     for ax in left:
@@ -136,7 +139,7 @@ def _of_several(opt: Optimizer, names: list[str]) -> "Figure":
 def _draws_cost(opt: Optimizer, ax: "Axes") -> bool:
     """Draw what the asks cost, if there were any; returns whether there were."""
     if any(d.n_inducing is not None for d in opt.diagnostics):
-        complexity(opt, ax)
+        complexity(opt, ax=ax)
     elif opt.diagnostics:
-        ask_time(opt, ax)
+        ask_time(opt, ax=ax)
     return bool(opt.diagnostics)

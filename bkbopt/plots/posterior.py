@@ -10,7 +10,6 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.row_keys import row_keys
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
@@ -20,6 +19,7 @@ from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.marks import point_out
 from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, running, told
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.plots.surfaces import colour_grid
 
@@ -36,15 +36,15 @@ LEAST = 0.02
 ON = 0.5
 
 
-@in_usual_settings
+@picture
 def posterior_slice(
     opt: Optimizer,
     x: str | None = None,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     at: Mapping[str, Any] | None = None,
     width: float = 2.0,
-    n: int = 200,
+    n_grid: int = 200,
     value_name: str | None = None,
 ) -> "Axes":
     """Posterior mean and band of the noise-free value along one parameter, with the data and the inducing points.
@@ -70,7 +70,7 @@ def posterior_slice(
         at: values of other parameters; the rest have the values of the recommended point, which is drawn if the slice
             goes through it, except with an empty dict.
         width: half the width of the band, in standard deviations.
-        n: number of points along a continuum.
+        n_grid: number of points along a continuum.
         value_name: label of the value axis, with its unit; None for the name of the objective.
 
     Raises:
@@ -90,7 +90,7 @@ def posterior_slice(
     opt, width = as_optimizer(opt), check_number("width", width, 0.0, "a number of standard deviations >= 0")
     data, coordinates = told(opt), coordinates_of(opt)
     center = coordinates.center(at)
-    dimension = dimension_of(coordinates, "x", x, center, check_count("n", n))
+    dimension = dimension_of(coordinates, "x", x, center, check_count("n_grid", n_grid))
     ax = axes_of(ax)
     X = coordinates.encoded(projected(center, [dimension], [dimension.values]))
     mean, std = predicted(opt, X)
@@ -120,16 +120,16 @@ def posterior_slice(
     return ax
 
 
-@in_usual_settings
+@picture
 def posterior_contour(
     opt: Optimizer,
     x: str,
     y: str,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     what: Literal["mean", "std"] = "mean",
     at: Mapping[str, Any] | None = None,
-    n: int = 50,
+    n_grid: int = 50,
     value_name: str | None = None,
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
@@ -146,7 +146,7 @@ def posterior_contour(
         ax: Axes to draw on; None for a new figure.
         what: "mean" or "std".
         at: values of other parameters; the rest have the values of the recommended point.
-        n: number of points along a continuum.
+        n_grid: number of points along a continuum.
         value_name: label of the colour bar, with its unit; None for the name of the objective.
 
     Raises:
@@ -157,15 +157,15 @@ def posterior_contour(
         >>> from bkbopt import plots
         >>> opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
         >>> told = opt.tell([{"x": 0.1, "y": 0.2}, {"x": 0.4, "y": 0.9}, {"x": 0.9, "y": 0.4}], [0.3, 0.1, 0.8])
-        >>> plots.posterior_contour(opt, "x", "y", what="std", n=10).get_xlabel()
+        >>> plots.posterior_contour(opt, "x", "y", what="std", n_grid=10).get_xlabel()
         'x'
     """
-    opt, n = as_optimizer(opt), check_count("n", n)
+    opt, n_grid = as_optimizer(opt), check_count("n_grid", n_grid)
     if what not in ("mean", "std"):
         raise ArgumentError(f'what: expected "mean" or "std", got {what!r}.')
     data, coordinates = told(opt), coordinates_of(opt)
     center = coordinates.center(at)
-    across, up = pair_of(coordinates, x, y, center, n)
+    across, up = pair_of(coordinates, x, y, center, n_grid)
     ax = axes_of(ax)
     grid = grid_of(center, across, up)
     X, active = coordinates.encoded(grid), coordinates.active([across, up], grid)

@@ -33,7 +33,7 @@ TRIANGLE = 5.0
 
 
 def draw_progress(
-    opt: Optimizer, ax: "Axes | None" = None, *, recommended: bool = True, value_name: str | None = None
+    opt: Optimizer, *, ax: "Axes | None" = None, recommended: bool = True, value_name: str | None = None
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values beyond the axis are triangles that point there.
 
@@ -52,7 +52,7 @@ def draw_progress(
     # During the start-up design a recommendation would require a fit, and not be that of the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
     earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
-    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier)
+    ax = convergence(run, ax=axes_of(ax), direction=opt.direction, recommended=earlier)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     out, everything = left_out(opt, data), np.ones_like(feasible)
     masks = (feasible & ~out, feasible, everything) if len(data.y) >= FEW else (everything,)

@@ -201,7 +201,7 @@ def _progress(run: Run) -> list[Html]:
             "that time."
         )
     name = run.names[0]
-    drawn = _drawn(lambda ax: draw_progress(run.opt, ax, value_name=name), alt, caption)
+    drawn = _drawn(lambda ax: draw_progress(run.opt, ax=ax, value_name=name), alt, caption)
     return _grid(drawn, *_times(run))
 
 
@@ -217,7 +217,7 @@ def _best_of(run: Run, j: int) -> Html:
     values = values_of(run.opt, j)
     alt = f"The best {name} so far, as a single objective, over {len(values)} values, to {direction}"
     caption = f"{name} as a single objective ({direction})."
-    return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
+    return _drawn(lambda ax: convergence(values, ax=ax, direction=direction, value_name=name), alt, caption)
 
 
 def _front(run: Run) -> list[Html]:
@@ -242,7 +242,7 @@ def _front_of(run: Run, pair: tuple[int, int]) -> Html:
     names = run.names[pair[0]], run.names[pair[1]]
     alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which form the Pareto front"
     caption = f"{names[0]} and {names[1]}."
-    return _drawn(lambda ax: pareto(run.opt, ax, value_names=names, objectives=pair), alt, caption)
+    return _drawn(lambda ax: pareto(run.opt, ax=ax, value_names=names, objectives=pair), alt, caption)
 
 
 def _parameters(run: Run) -> list[Html]:
@@ -267,7 +267,7 @@ def _parameters_of_one(run: Run) -> list[Html]:
         alt = f"Colours: the posterior mean over {x} and {y}, the other parameters at the recommended point"
         which = " of those active at the recommended point" if inactive else ""
         caption = f"Posterior over the two most important parameters{which}, {x} and {y}; the others as recommended."
-        pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
+        pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax=ax, value_name=run.names[0]), alt, caption))
         if opt.pool is not None:
             pictures += _arms(run, active)
     pictures += [_slice(run, name) for name in shown]
@@ -291,7 +291,7 @@ def _importances(run: Run) -> Html:
 def _slice(run: Run, name: str) -> Html:
     alt = f"The posterior mean with two standard deviations along {name}, the other parameters as recommended"
     caption = f"Along {name}; the others as recommended."
-    return _drawn(lambda ax: posterior_slice(run.opt, name, ax, value_name=run.names[0]), alt, caption)
+    return _drawn(lambda ax: posterior_slice(run.opt, name, ax=ax, value_name=run.names[0]), alt, caption)
 
 
 def _arms(run: Run, names: Sequence[str]) -> list[Html]:
@@ -303,7 +303,7 @@ def _arms(run: Run, names: Sequence[str]) -> list[Html]:
     x, y = numeric
     alt = f"The {len(pool)} arms over {x} and {y}, coloured by their confidence bound, with those evaluated"
     caption = f"The arms of the pool over {x} and {y}, coloured by confidence bound."
-    return [_drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)]
+    return [_drawn(lambda ax: pool_ucb(run.opt, x, y, ax=ax, value_name=run.names[0]), alt, caption)]
 
 
 def _model(run: Run) -> list[Html]:
@@ -314,7 +314,7 @@ def _model(run: Run) -> list[Html]:
     ]
     if any(ask.n_inducing is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
         alt = "Inducing points and effective dimension of the model at each ask"
-        pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model at each ask."))
+        pictures.append(_drawn(lambda ax: complexity(run.opt, ax=ax), alt, "Size of the model at each ask."))
     return _grid(*pictures)
 
 
@@ -324,8 +324,8 @@ def _calibration(run: Run, of_value: str) -> Html:
         f"Calibration{of_value}: values left out in turn and predicted from the rest. Below the diagonal the intervals "
         "are too narrow, above it too wide. It is measured in the region where the search has evaluated."
     )
-    folds = 10 if len(run.valued) <= MANY else 5
-    return _drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption)
+    n_folds = 10 if len(run.valued) <= MANY else 5
+    return _drawn(lambda ax: calibration(run.opt, ax=ax, n_folds=n_folds), alt, caption)
 
 
 def _times(run: Run) -> list[Html]:
@@ -334,7 +334,7 @@ def _times(run: Run) -> list[Html]:
         return []
     total = sum((ask.ask_seconds for ask in asks), 0.0)
     alt = f"The time of each of {len(asks)} asks, {total:.3g} seconds in all"
-    return [_drawn(lambda ax: ask_time(run.opt, ax), alt, f"Time of the asks, {total:.3g} s in all.")]
+    return [_drawn(lambda ax: ask_time(run.opt, ax=ax), alt, f"Time of the asks, {total:.3g} s in all.")]
 
 
 def _trials(run: Run) -> list[Html]:

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_choice, check_number
-from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, name_of_all, recommended_so_far, told
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.values import as_float
@@ -54,11 +54,11 @@ class Method:
         return tuple(run for run in self.runs if isinstance(run, Optimizer))
 
 
-@in_usual_settings
+@picture
 def convergence(
     runs: Any,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     direction: str | None = None,
     best: bool = True,
     recommended: Any = None,
@@ -119,12 +119,12 @@ def convergence(
     return ax
 
 
-@in_usual_settings
+@picture
 def regret(
     runs: Any,
     optimum: float,
-    ax: "Axes | None" = None,
     *,
+    ax: "Axes | None" = None,
     kind: Literal["simple", "average", "cumulative"] = "simple",
     direction: str | None = None,
     truth: Callable[[Mapping[str, Any]], float] | None = None,

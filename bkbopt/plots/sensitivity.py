@@ -26,6 +26,7 @@ from bkbopt._support.settings import in_usual_settings
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.readings import predicted, told
+from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, shortened
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Share:
 
 
 @in_usual_settings
-def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
+def variance_shares(opt: Optimizer, *, n_samples: int = 2048) -> dict[str, Share]:
     """Sobol indices of the posterior mean over the space, by parameter; see the module's text.
 
     The parameters are uniform in the space's own scales; columns of a pool are drawn independently from its arms. The
@@ -63,7 +64,8 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
 
     Args:
         opt: an optimizer with at least one value.
-        n: sample size; the mean is computed at n (k + 2) points, and the error falls at least as 1 / sqrt(n).
+        n_samples: number n of independent samples; the mean is computed at n (k + 2) points, and the error falls at
+            least as 1 / sqrt(n).
 
     Raises:
         ArgumentTypeError: `opt` is not an optimizer.
@@ -75,15 +77,15 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         >>> from bkbopt import plots
         >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
         >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
-        >>> shares = plots.variance_shares(opt, n=256)
+        >>> shares = plots.variance_shares(opt, n_samples=256)
         >>> shares["y"].total > shares["x"].total
         True
     """
-    opt, n = as_optimizer(opt), check_count("n", n, 2)
+    opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 2)
     y = told(opt).y
     spread = float(np.ptp(np.quantile(y, [0.1, 0.9])) or np.ptp(y))
     coordinates = coordinates_of(opt)
-    A, B = coordinates.shuffled(n)
+    A, B = coordinates.shuffled(n_samples)
     f_A, f_B = (predicted(opt, coordinates.encoded(U))[0] for U in (A, B))
     center, scale = f_A.mean(), max(float(np.abs(f_A).max()), float(np.finfo(float).tiny))
     f_A, f_B = (f_A - center) / scale, (f_B - center) / scale
@@ -104,8 +106,8 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     return shares
 
 
-@in_usual_settings
-def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "Axes":
+@picture
+def importance(opt: Optimizer, *, ax: "Axes | None" = None, n_samples: int = 2048) -> "Axes":
     """Importance of the parameters as bars, the largest on top: shares of the variance of the posterior mean.
 
     The solid bar is the share of the parameter alone, the hatched bar that of its interactions, which is counted for
@@ -114,7 +116,7 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
     Args:
         opt: an optimizer with at least one value.
         ax: Axes to draw on; None for a new figure.
-        n: sample size.
+        n_samples: as for `variance_shares`.
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as for `variance_shares`.
@@ -127,7 +129,7 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
         >>> [label.get_text() for label in plots.importance(opt).get_yticklabels()]
         ['x', 'y']
     """
-    shares = variance_shares(opt, n=n)
+    shares = variance_shares(opt, n_samples=n_samples)
     return draw_shares(axes_of(ax, height=1.8 + 0.4 * len(shares)), shares)
 
 

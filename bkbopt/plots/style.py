@@ -29,6 +29,7 @@ __all__ = [
     "as_optimizer",
     "axes_of",
     "below_axis",
+    "figure_of",
     "in_lines",
     "ink",
     "legend_below",
@@ -119,6 +120,20 @@ def axes_of(ax: "Axes | None", width: float = 6.4, height: float = 4.6) -> "Axes
     if not hasattr(ax, "set_xscale"):
         raise ArgumentTypeError(f"ax: expected matplotlib Axes or None, got {type(ax).__name__}.")
     return ax
+
+
+def figure_of(figure: "Figure | None", width: float, height: float) -> "Figure":
+    """The given figure, which may be a subfigure, or a new one of this size in inches.
+
+    Raises:
+        ArgumentTypeError: `figure` is neither a figure nor None.
+        MissingPackageError: matplotlib is not installed.
+    """
+    if figure is None:
+        return new_figure(width, height)
+    if not hasattr(figure, "add_subfigure"):
+        raise ArgumentTypeError(f"figure: expected a matplotlib figure or None, got {type(figure).__name__}.")
+    return figure
 
 
 def as_optimizer(opt: object) -> Optimizer:

@@ -1,5 +1,6 @@
 """Properties of every picture: the given Axes, legends, no side effects."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -26,18 +27,23 @@ from bkbopt.plots.progress import draw_progress
 ROOT = Path(__file__).resolve().parents[2]
 #: Every picture, on Axes or None.
 ON_MIXED: dict[str, Callable[[bo.Optimizer, Axes | None], Axes]] = {
-    "convergence": lambda opt, ax: plots.convergence({"one": opt, "other": [[2.0, 1.0], [3.0, 2.5]]}, ax),
-    "regret": lambda opt, ax: plots.regret(opt, 0.0, ax, truth=lambda p: 1.0 + p["layers"]),
-    "slice": lambda opt, ax: plots.posterior_slice(opt, "rate", ax),
-    "slice of choices": lambda opt, ax: plots.posterior_slice(opt, "kind", ax),
-    "contour": lambda opt, ax: plots.posterior_contour(opt, "rate", "drop", ax),
-    "cells": lambda opt, ax: plots.posterior_contour(opt, "kind", "layers", ax, what="std"),
-    "dependence": lambda opt, ax: plots.partial_dependence(opt, "rate", None, ax),
-    "dependence of a pair": lambda opt, ax: plots.partial_dependence(opt, "rate", "kind", ax, n_samples=8),
-    "importance": lambda opt, ax: plots.importance(opt, ax, n=64),
-    "complexity": plots.complexity,
-    "time": plots.ask_time,
+    "convergence": lambda opt, ax: plots.convergence({"one": opt, "other": [[2.0, 1.0], [3.0, 2.5]]}, ax=ax),
+    "regret": lambda opt, ax: plots.regret(opt, 0.0, ax=ax, truth=lambda p: 1.0 + p["layers"]),
+    "slice": lambda opt, ax: plots.posterior_slice(opt, "rate", ax=ax),
+    "slice of choices": lambda opt, ax: plots.posterior_slice(opt, "kind", ax=ax),
+    "contour": lambda opt, ax: plots.posterior_contour(opt, "rate", "drop", ax=ax),
+    "cells": lambda opt, ax: plots.posterior_contour(opt, "kind", "layers", ax=ax, what="std"),
+    "dependence": lambda opt, ax: plots.partial_dependence(opt, "rate", ax=ax),
+    "dependence of a pair": lambda opt, ax: plots.partial_dependence(opt, "rate", "kind", ax=ax, n_samples=8),
+    "importance": lambda opt, ax: plots.importance(opt, ax=ax, n_samples=64),
+    "complexity": lambda opt, ax: plots.complexity(opt, ax=ax),
+    "time": lambda opt, ax: plots.ask_time(opt, ax=ax),
     "calibration": lambda opt, ax: plots.calibration(opt, ax=ax),
+}
+#: Every picture of several Axes.
+ON_FIGURE: dict[str, Callable[..., Figure]] = {
+    "overview": plots.overview,
+    "dependence of pairs": functools.partial(plots.pairwise_dependence, names=["rate", "kind"], n_samples=4),
 }
 #: Every picture that names a value, with that name.
 LABELLED: dict[str, Callable[[bo.Optimizer, str], Any]] = {
@@ -47,8 +53,8 @@ LABELLED: dict[str, Callable[[bo.Optimizer, str], Any]] = {
     "slice": lambda opt, name: plots.posterior_slice(opt, "rate", value_name=name).figure,
     "contour": lambda opt, name: plots.posterior_contour(opt, "rate", "drop", value_name=name).figure,
     "dependence": lambda opt, name: plots.partial_dependence(opt, "rate", value_name=name).figure,
-    "dependence of pairs": lambda opt, name: (
-        plots.pairwise_dependence(opt, ["rate", "kind"], n_samples=4, value_name=name)[0, 0].figure
+    "dependence of pairs": lambda opt, name: plots.pairwise_dependence(
+        opt, ["rate", "kind"], n_samples=4, value_name=name
     ),
     "arms": lambda opt, name: plots.pool_ucb(opt, "x0", "x1", value_name=name).figure,
     "overview": lambda opt, name: plots.overview(opt, value_names=name),
@@ -64,6 +70,22 @@ def test_a_picture_returns_the_axes_it_was_given_and_names_its_axes(name: str, m
     assert ax.get_xlabel()
     assert ax.get_ylabel() or name == "importance"  # whose rows bear the names
     assert ax.has_data()
+
+
+@pytest.mark.parametrize("name", ON_FIGURE)
+def test_a_picture_of_several_axes_returns_the_figure_or_subfigure_that_it_was_given(
+    name: str, mixed: bo.Optimizer
+) -> None:
+    draw, figure = ON_FIGURE[name], Figure(figsize=(24.0, 9.0), layout="constrained")
+    assert draw(mixed, figure=figure) is figure
+    new = draw(mixed)
+    assert [ax.get_xlabel() for ax in figure.axes] == [ax.get_xlabel() for ax in new.axes]
+    left, right = Figure(figsize=(24.0, 9.0), layout="constrained").subfigures(1, 2)
+    assert draw(mixed, figure=right) is right
+    assert len(right.axes) == len(new.axes)
+    assert not left.axes
+    with pytest.raises(errors.ArgumentTypeError, match="figure: expected a matplotlib figure or None, got Axes"):
+        draw(mixed, figure=new.axes[0])
 
 
 @pytest.mark.parametrize("name", ON_MIXED)
@@ -137,7 +159,7 @@ space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 opt = bo.minimize(lambda p: p["x"] + p["y"], space, 7, surrogate=known, fit=False, n_startup_trials=6, seed=0)
 plots.overview(opt).savefig(sys.argv[1])
 plots.pairwise_dependence(opt, n_samples=4)
-plots.calibration(opt, folds=3)
+plots.calibration(opt, n_folds=3)
 assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams == before
 """
@@ -176,7 +198,7 @@ def test_what_is_no_optimizer_and_what_are_no_axes_is_refused(line: bo.Optimizer
         with pytest.raises(errors.ArgumentTypeError, match="opt: expected a bkbopt Optimizer, got str"):
             function("opt")
     with pytest.raises(errors.ArgumentTypeError, match="ax: expected matplotlib Axes"):
-        plots.convergence(line, Figure())  # type: ignore[arg-type]
+        plots.convergence(line, ax=Figure())  # type: ignore[arg-type]
 
 
 def test_an_optimizer_without_values_is_refused() -> None:

@@ -35,7 +35,7 @@ def heights(ax: Axes) -> list[float]:
 
 
 SURFACES: dict[str, Callable[[bo.Optimizer], Axes]] = {
-    "contour": lambda opt: plots.posterior_contour(opt, "x", "y", n=10),
+    "contour": lambda opt: plots.posterior_contour(opt, "x", "y", n_grid=10),
     "dependence": lambda opt: plots.partial_dependence(opt, "x", "y", n_samples=8),
 }
 
@@ -61,13 +61,13 @@ def test_a_surface_without_clipped_values_names_no_level(draw: Callable[[bo.Opti
 
 
 def test_a_contour_of_standard_deviations_has_no_level_of_values() -> None:
-    ax = plots.posterior_contour(steep(), "x", "y", what="std", n=10)
+    ax = plots.posterior_contour(steep(), "x", "y", what="std", n_grid=10)
     assert not [label for label in named(ax) if "clipped" in label]
 
 
 def test_a_level_outside_of_the_colour_bar_is_not_named() -> None:
     opt = steep()
-    ax = plots.posterior_contour(opt, "x", "y", n=10)
+    ax = plots.posterior_contour(opt, "x", "y", n_grid=10)
     for line in [*ax.get_lines()]:
         line.remove()
     bar = ax.figure.colorbar(ax.collections[0], ax=ax)
@@ -94,7 +94,7 @@ def test_a_curve_of_dependence_has_a_line_at_the_level_if_it_comes_there_and_nam
 
 def test_the_title_of_all_pairs_names_the_level() -> None:
     def title(opt: bo.Optimizer) -> str:
-        return plots.pairwise_dependence(opt, n_samples=4)[0, 0].figure.get_suptitle()  # type: ignore[no-any-return]
+        return plots.pairwise_dependence(opt, n_samples=4).get_suptitle()
 
     opt = steep()
     assert f"worse values clipped at {opt.clipping_level:.4g}" in title(opt)

@@ -17,6 +17,7 @@ from matplotlib.collections import PathCollection
 from bkbopt import plots
 from bkbopt.errors import ArgumentError
 from bkbopt.plots.coordinates import coordinates_of
+from tests.plots.panels import panels_of
 
 BRANCHES = {
     "model": ["svm", "gp"],
@@ -55,11 +56,11 @@ def test_a_slice_along_a_conditional_parameter_shows_the_trials_that_have_it(
 
 
 def test_pairs_of_another_branch_are_drawn_with_its_switch(branched: bo.Optimizer) -> None:
-    axes = plots.pairwise_dependence(branched, ["degree", "x"], at={"model": "gp"}, n_samples=8)
+    figure = plots.pairwise_dependence(branched, ["degree", "x"], at={"model": "gp"}, n_samples=8)
     alone = plots.partial_dependence(branched, "x", at={"model": "gp"}, n_samples=8)
-    np.testing.assert_array_equal(axes[1, 1].get_lines()[0].get_ydata(), alone.get_lines()[0].get_ydata())
-    assert "model = gp, " in axes[0, 0].figure.get_suptitle()
-    own = plots.pairwise_dependence(branched, at={"model": "gp"}, n_samples=8)
+    np.testing.assert_array_equal(panels_of(figure)[1, 1].get_lines()[0].get_ydata(), alone.get_lines()[0].get_ydata())
+    assert "model = gp, " in figure.get_suptitle()
+    own = panels_of(plots.pairwise_dependence(branched, at={"model": "gp"}, n_samples=8))
     assert [own[i, i].get_xlabel() for i in range(len(own))] == ["model", "degree", "x", "size"]
     with pytest.raises(errors.ArgumentError, match=r"at: expected switches among .*, got 'x'"):
         plots.pairwise_dependence(branched, at={"x": 0.5})
@@ -101,7 +102,7 @@ def test_parameters_that_become_active_along_a_switch_are_mid_range(branched: bo
 def test_a_contour_has_no_colour_where_a_parameter_is_not_there(branched: bo.Optimizer) -> None:
     mesh = next(
         c
-        for c in plots.posterior_contour(branched, "model", "gamma", n=5).collections
+        for c in plots.posterior_contour(branched, "model", "gamma", n_grid=5).collections
         if not isinstance(c, PathCollection)
     )
     cells = np.ma.masked_invalid(mesh.get_array()).reshape(-1, 2)
@@ -141,14 +142,15 @@ def test_dependence_keeps_to_the_recommended_branch(branched: bo.Optimizer) -> N
     assert [t.get_text() for t in ax.get_xticklabels()] == ["S", "M", "L"]
     curves = [branched.predict([{**params, "size": size} for params in rest])[0] for size in "SML"]
     np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), np.mean(curves, axis=1), rtol=0, atol=1e-9)
-    axes = plots.pairwise_dependence(branched, n_samples=4)
+    figure = plots.pairwise_dependence(branched, n_samples=4)
+    axes = panels_of(figure)
     assert [axes[i, 0].get_ylabel() for i in range(1, 4)] == ["gamma", "x", "size"]
-    title = " ".join(axes[0, 0].figure.get_suptitle().split())
+    title = " ".join(figure.get_suptitle().split())
     assert title.endswith(
         "all panels are for model = svm, except where this is on an axis; hatched: combinations that do not exist"
     )
     assert [axes[i, 0].patch.get_hatch() is not None for i in range(1, 4)] == [True, False, False]
-    unhatched = plots.pairwise_dependence(branched, ["x", "size"], n_samples=4)[0, 0].figure.get_suptitle()
+    unhatched = plots.pairwise_dependence(branched, ["x", "size"], n_samples=4).get_suptitle()
     assert " ".join(unhatched.split()).endswith("model = svm, except where this is on an axis")
 
 
@@ -164,7 +166,7 @@ def test_dependence_shows_another_branch_where_at_names_it(branched: bo.Optimize
 
 
 def test_shares_of_a_conditional_parameter_are_those_of_its_part_of_the_space(branched: bo.Optimizer) -> None:
-    shares = plots.variance_shares(branched, n=512)
+    shares = plots.variance_shares(branched, n_samples=512)
     assert set(shares) == set(BRANCHES)
     assert shares["model"].total > shares["degree"].total
     assert len(plots.overview(branched).axes) >= 4
@@ -186,7 +188,7 @@ def test_trials_beyond_moved_bounds_are_not_drawn_and_the_rest_is_where_it_was(
 ) -> None:
     opt = run({"x": (0.0, 2.0), "old": ["a", "b"]}, lambda p: (p["x"] - 1.5) ** 2, 14)
     opt.set_space({"x": bo.Float(0.0, 1.0), "new": bo.Int(1, 3)})
-    ax = plots.posterior_slice(opt, "x", n=5)
+    ax = plots.posterior_slice(opt, "x", n_grid=5)
     here = [(t.params["x"], t.value) for t in opt.trials if t.params["x"] <= 1.0]
     assert 0 < len(here) < 14
     assert len(scattered(ax)) == 2  # no star: the recommended point is beyond them too
@@ -194,8 +196,8 @@ def test_trials_beyond_moved_bounds_are_not_drawn_and_the_rest_is_where_it_was(
     curve = ax.get_lines()[0]
     mean, _ = opt.predict([{"x": float(v), "new": 2} for v in np.asarray(curve.get_xdata())])
     np.testing.assert_allclose(curve.get_ydata(), mean, rtol=0, atol=1e-12)
-    assert set(plots.variance_shares(opt, n=64)) == {"x", "new"}
-    assert scattered(plots.posterior_contour(opt, "x", "new", n=5)) == []
+    assert set(plots.variance_shares(opt, n_samples=64)) == {"x", "new"}
+    assert scattered(plots.posterior_contour(opt, "x", "new", n_grid=5)) == []
 
 
 def test_values_told_in_one_call_belong_to_their_trials() -> None:

@@ -67,11 +67,6 @@ def test_the_notes_in_its_corners_are_inside_of_the_axes_and_off_the_diagonal(in
         assert (y > x).all() or (y < x).all()
 
 
-def test_axes_in_the_place_of_test_points_are_refused(mixed: bo.Optimizer) -> None:
-    with pytest.raises(errors.ArgumentTypeError, match=r"test: expected .*, got Axes; pass them as ax="):
-        plots.calibration(mixed, Figure().add_subplot())  # type: ignore[arg-type]
-
-
 def test_a_line_at_one_hundred_percent_is_not_hidden_by_the_frame() -> None:
     ax = plots.calibration(bo.minimize(lambda p: 3.0, {"x": (0.0, 1.0)}, 12, seed=0))
     line = ax.get_lines()[-1]

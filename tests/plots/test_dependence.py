@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
+from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.coordinates import coordinates_of
+from tests.plots.panels import panels_of
 
 
 def test_partial_dependence_is_the_average_of_predict_over_the_rest(mixed: bo.Optimizer) -> None:
@@ -36,7 +38,7 @@ def test_pairs_of_many_parameters_are_those_of_the_most_important_ones(monkeypat
     opt = bo.Optimizer(dict.fromkeys("abc", (0.0, 1.0)), seed=0)
     X = np.random.default_rng(0).random((12, 3))
     opt.tell([dict(zip("abc", row, strict=True)) for row in X.tolist()], X @ [3.0, 0.01, 2.0])
-    axes = plots.pairwise_dependence(opt, n_samples=4)
+    axes = panels_of(plots.pairwise_dependence(opt, n_samples=4))
     assert axes.shape == (2, 2)
     assert [axes[i, i].get_xlabel() for i in range(2)] == ["a", "c"]
 
@@ -44,7 +46,8 @@ def test_pairs_of_many_parameters_are_those_of_the_most_important_ones(monkeypat
 def test_pairwise_dependence_fills_the_lower_triangle(mixed: bo.Optimizer) -> None:
     names = ["rate", "kind", "layers"]
     figure = Figure()
-    axes = plots.pairwise_dependence(mixed, names, figure, n_samples=4)
+    assert plots.pairwise_dependence(mixed, names, figure=figure, n_samples=4) is figure
+    axes = panels_of(figure)
     assert axes.shape == (3, 3)
     for i in range(3):
         for j in range(3):
@@ -56,8 +59,16 @@ def test_pairwise_dependence_fills_the_lower_triangle(mixed: bo.Optimizer) -> No
                 assert axes[i, j].get_ylabel() == names[i]
 
 
+def test_pairs_that_are_refused_leave_the_figure_empty(mixed: bo.Optimizer) -> None:
+    figure = Figure()
+    for names in (["rate", "fixed"], ["rate", "kind", "rate"]):
+        with pytest.raises(errors.ArgumentError):
+            plots.pairwise_dependence(mixed, names, figure=figure)
+    assert not figure.get_children()[1:]  # the background is the only child
+
+
 def test_the_title_of_a_single_panel_ends_within_the_figure() -> None:
-    figure = plots.pairwise_dependence(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, seed=0))[0, 0].figure
+    figure = plots.pairwise_dependence(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, seed=0))
     figure.canvas.draw()
     assert figure._suptitle is not None
     title = figure._suptitle.get_window_extent()

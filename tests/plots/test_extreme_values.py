@@ -30,9 +30,9 @@ DRAW: dict[str, Callable[[bo.Optimizer], Any]] = {
     "cumulative regret": lambda opt: plots.regret(opt, -1.7e308, kind="cumulative", truth=lambda p: 1.7e308),
     "runs": lambda opt: plots.convergence([opt, [1e308, -1e308, 1.0]], band="standard error"),
     "slice": lambda opt: plots.posterior_slice(opt, "x"),
-    "contour": lambda opt: plots.posterior_contour(opt, "x", "y", n=8),
+    "contour": lambda opt: plots.posterior_contour(opt, "x", "y", n_grid=8),
     "dependence": lambda opt: plots.partial_dependence(opt, "x", n_samples=8),
-    "importance": lambda opt: plots.importance(opt, n=64),
+    "importance": lambda opt: plots.importance(opt, n_samples=64),
     "calibration": plots.calibration,
     "test values": lambda opt: plots.calibration(opt, [{"x": 0.3, "y": 0.1}], [-1.7e308]),
 }

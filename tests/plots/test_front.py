@@ -198,7 +198,7 @@ def test_labels_are_the_name_of_a_single_objective() -> None:
     assert plots.overview(opt).axes[0].get_ylabel() == plots.posterior_slice(opt, "x0").get_ylabel() == "loss"
     assert plots.partial_dependence(opt, "x0", n_samples=4).get_ylabel() == "loss, averaged"
     assert plots.posterior_slice(opt, "x0", value_name="error").get_ylabel() == "error"
-    bars = [ax.get_ylabel() for ax in plots.posterior_contour(opt, "x0", "x1", n=5).figure.axes]
+    bars = [ax.get_ylabel() for ax in plots.posterior_contour(opt, "x0", "x1", n_grid=5).figure.axes]
     assert "posterior mean of loss" in bars
 
 

@@ -27,7 +27,7 @@ def test_without_a_feasible_trial_no_legend_has_values() -> None:
     for _ in range(12):
         trial = opt.ask()
         opt.tell(trial, trial.params["x"] ** 2, constraints={"heat": 1.0 + trial.params["y"]})
-    for ax in (plots.posterior_slice(opt, "x"), plots.posterior_contour(opt, "x", "y", n=10), draw_progress(opt)):
+    for ax in (plots.posterior_slice(opt, "x"), plots.posterior_contour(opt, "x", "y", n_grid=10), draw_progress(opt)):
         assert any(label.startswith("infeasible") for label in named(ax))
         assert not [label for label in named(ax) if label.startswith(("values", "best"))]
     assert not [label for label in named(plots.convergence(opt)) if label.startswith("best")]
@@ -37,7 +37,7 @@ def test_in_a_space_without_trials_no_legend_has_values_or_inducing_points() -> 
     opt = bo.minimize(lambda p: p["x"] ** 2, SPACE, 12, seed=0)
     opt.set_space({"x": (2.0, 3.0), "y": (0.0, 1.0)})
     assert named(plots.posterior_slice(opt, "x")) == {"mean $\\pm$ 2 sd", "posterior mean"}
-    assert named(plots.posterior_contour(opt, "x", "y", n=10)) == set()
+    assert named(plots.posterior_contour(opt, "x", "y", n_grid=10)) == set()
 
 
 def test_a_pool_without_evaluated_rows_has_no_legend_of_them() -> None:

@@ -37,7 +37,7 @@ def test_codes_are_the_encoded_columns(opt: bo.Optimizer) -> None:
 
 @pytest.mark.parametrize("name", ["x0", "x1"])
 def test_ticks_are_round_numbers_along_the_whole_axis(name: str, opt: bo.Optimizer) -> None:
-    ax = plots.posterior_slice(opt, name, n=40)
+    ax = plots.posterior_slice(opt, name, n_grid=40)
     low, high = ax.get_xlim()
     ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
     places = ax.transData.transform([(tick, 0.0) for tick in ticks])[:, 0]

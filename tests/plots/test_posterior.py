@@ -98,13 +98,13 @@ def test_points_along_a_trend_are_faint_and_those_along_a_parameter_without_effe
 def test_running_trials_near_the_slice_are_diamonds() -> None:
     opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 12, seed=0)
     best = opt.recommend().params
-    for draw in (lambda: plots.posterior_slice(opt, "x"), lambda: plots.posterior_contour(opt, "x", "y", n=8)):
+    for draw in (lambda: plots.posterior_slice(opt, "x"), lambda: plots.posterior_contour(opt, "x", "y", n_grid=8)):
         assert "running" not in {str(line.get_label()) for line in draw().get_lines()}
     opt.enqueue({"x": 0.9, "y": best["y"]})
     opt.ask()
     (diamond,) = (line for line in plots.posterior_slice(opt, "x").get_lines() if line.get_label() == "running")
     assert np.asarray(diamond.get_xdata()).tolist() == [0.9]
-    contour = plots.posterior_contour(opt, "x", "y", n=8)
+    contour = plots.posterior_contour(opt, "x", "y", n_grid=8)
     (diamond,) = (line for line in contour.get_lines() if line.get_label() == "running")
     assert np.column_stack([diamond.get_xdata(), diamond.get_ydata()]).tolist() == [[0.9, best["y"]]]
     opt.set_space({"x": (0.0, 0.5), "y": (0.0, 1.0)})
@@ -226,7 +226,7 @@ def test_contours_and_cells_are_what_predict_says(
 
 
 def test_contours_of_two_continua_lie_between_the_extremes_of_predict(mixed: bo.Optimizer) -> None:
-    ax = plots.posterior_contour(mixed, "rate", "drop", n=9)
+    ax = plots.posterior_contour(mixed, "rate", "drop", n_grid=9)
     rates = np.geomspace(1e-4, 1.0, 9)
     grid = [{**mixed.recommend().params, "rate": float(r), "drop": d} for d in np.linspace(0, 0.6, 9) for r in rates]
     mean = mixed.predict([{**p, "rate": min(p["rate"], 1.0)} for p in grid])[0]
@@ -255,8 +255,16 @@ def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -
         (lambda o: plots.posterior_slice(o, "rate", at={"drop": 9.0}), errors.ArgumentError, "'drop'"),
         (lambda o: plots.posterior_slice(o, "rate", at=3), errors.ArgumentTypeError, "at: expected a dict"),
         (lambda o: plots.posterior_slice(o, "rate", width=-1.0), errors.ArgumentError, "width: "),
-        (lambda o: plots.posterior_slice(o, "rate", n=0), errors.ArgumentError, "n: expected a whole number >= 1"),
-        (lambda o: plots.posterior_contour(o, "rate", "kind", n=0), errors.ArgumentError, "n: expected a whole number"),
+        (
+            lambda o: plots.posterior_slice(o, "rate", n_grid=0),
+            errors.ArgumentError,
+            "n_grid: expected a whole number >= 1",
+        ),
+        (
+            lambda o: plots.posterior_contour(o, "rate", "kind", n_grid=0),
+            errors.ArgumentError,
+            "n_grid: expected a whole number",
+        ),
         (lambda o: plots.posterior_contour(o, "rate", "rate"), errors.ArgumentError, "y: expected another"),
         (lambda o: plots.posterior_contour(o, "rate", "kind", what="x"), errors.ArgumentError, "what: "),
         (lambda o: plots.partial_dependence(o, "rate", "rate"), errors.ArgumentError, "y: expected another"),
@@ -266,7 +274,7 @@ def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -
         (lambda o: plots.calibration(o, [{}]), errors.ArgumentError, "got only one of them"),
         (lambda o: plots.calibration(o, [], []), errors.ArgumentError, "test: expected at least one"),
         (lambda o: plots.calibration(o, 5, [1.0]), errors.ArgumentTypeError, "test: expected parameters of points"),
-        (lambda o: plots.calibration(o, folds=1), errors.ArgumentError, "folds: "),
+        (lambda o: plots.calibration(o, n_folds=1), errors.ArgumentError, "n_folds: "),
         (lambda o: plots.pool_ucb(o, "rate", "drop"), errors.ArgumentError, "expected an optimizer over a pool"),
     ],
 )
@@ -321,7 +329,7 @@ def test_a_contour_marks_infeasible_trials_and_regions(
 
 
 def test_cells_are_hatched_where_the_constraints_probably_do_not_hold(constrained: bo.Optimizer) -> None:
-    ax = plots.posterior_contour(constrained, "kind", "y", n=30)
+    ax = plots.posterior_contour(constrained, "kind", "y", n_grid=30)
     hatched = [c.get_paths()[0].get_extents() for c in ax.collections if c.get_hatch() and len(c.get_paths())]
     best, y = constrained.recommend().params, np.linspace(0.0, 1.0, 90)  # three times n beside a choice
     for place, kind in enumerate("abc"):
@@ -400,5 +408,5 @@ def test_a_slice_hatches_where_trials_probably_fail() -> None:
 
 def test_with_constraints_and_failures_the_key_names_both() -> None:
     opt = with_an_edge(constrained=True)
-    (key,) = [label for label in labelled(plots.posterior_contour(opt, "x", "y", n=20)) if "probably" in label]
+    (key,) = [label for label in labelled(plots.posterior_contour(opt, "x", "y", n_grid=20)) if "probably" in label]
     assert key == "probably infeasible, or fails"

@@ -71,7 +71,7 @@ def test_a_single_terrible_value_hides_no_parameter() -> None:
     for i in range(12):
         opt.tell({"x": i / 11, "y": i % 3 / 2}, i / 8 + 1e-3 * (i % 3))
     opt.tell({"x": 1.0, "y": 1.0}, 1e12)
-    shares = plots.variance_shares(opt, n=64)
+    shares = plots.variance_shares(opt, n_samples=64)
     assert shares["x"].total > shares["y"].total
     assert shares["x"].total > 0.5
 
@@ -81,14 +81,14 @@ def test_a_constant_added_to_the_values_changes_no_share() -> None:
         opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
         for i in range(12):
             opt.tell({"x": i / 11, "y": i % 3 / 2}, i / 8 + i % 3 + constant)  # the sums are exact
-        return [share.total for share in plots.variance_shares(opt, n=64).values()]
+        return [share.total for share in plots.variance_shares(opt, n_samples=64).values()]
 
     assert shares(2.0**36) == pytest.approx(shares(0.0), abs=1e-3)  # means near 2^36 have five digits of the range
 
 
 def test_importance_draws_the_shares_largest_on_top(mixed: bo.Optimizer) -> None:
-    shares = plots.variance_shares(mixed, n=256)
-    ax = plots.importance(mixed, n=256)
+    shares = plots.variance_shares(mixed, n_samples=256)
+    ax = plots.importance(mixed, n_samples=256)
     names = [t.get_text() for t in ax.get_yticklabels()]
     assert names == sorted(shares, key=lambda name: shares[name].total)
     first, rest = ax.containers

@@ -16,6 +16,7 @@ from bkbopt import plots
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.stretched_ticks import stretched_ticks
 from bkbopt.spaces.stretched import Stretch, StretchedAxis
+from tests.plots.panels import panels_of
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_values_of_an_axis_are_evenly_spaced_for_the_model(opt: bo.Optimizer) ->
 
 @pytest.mark.parametrize("name", ["rate", "momentum"])
 def test_the_axis_shows_the_end_at_full_width(name: str, opt: bo.Optimizer) -> None:
-    ax = plots.posterior_slice(opt, name, n=40)
+    ax = plots.posterior_slice(opt, name, n_grid=40)
     assert ax.get_xscale() == "function"
     low, high = ax.get_xlim()
     ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
@@ -62,7 +63,7 @@ def test_the_axis_shows_the_end_at_full_width(name: str, opt: bo.Optimizer) -> N
 
 
 def test_pictures_of_two_parameters_have_both_axes(opt: bo.Optimizer) -> None:
-    ax = plots.posterior_contour(opt, "rate", "momentum", n=15)
+    ax = plots.posterior_contour(opt, "rate", "momentum", n_grid=15)
     assert (ax.get_xscale(), ax.get_yscale()) == ("function", "function")
     plt.close(ax.figure)
 
@@ -81,10 +82,10 @@ def labels_of(ax: Axes, which: str) -> list[str]:
 
 
 def test_ticks_are_powers_of_ten_from_the_end_and_all_have_labels(opt: bo.Optimizer) -> None:
-    ax = plots.posterior_contour(opt, "rate", "momentum", n=15)
+    ax = plots.posterior_contour(opt, "rate", "momentum", n_grid=15)
     assert labels_of(ax, "x") == ["1e-06", "0.001", "0.01", "0.1", "1"]
     assert labels_of(ax, "y") == ["0", "0.9", "0.99", "0.999", "0.9999"]
-    panels = plots.pairwise_dependence(opt, ["rate", "momentum"], n_samples=4)
+    panels = panels_of(plots.pairwise_dependence(opt, ["rate", "momentum"], n_samples=4))
     assert labels_of(panels[1, 0], "x") == ["1e-06", "0.01", "0.1", "1"]
     assert labels_of(panels[1, 1], "x") == ["0", "0.9", "0.99", "0.9999"]
 

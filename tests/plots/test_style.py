@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.style import shortened
+from tests.plots.panels import panels_of
 from tests.sweeps import sweep
 
 
@@ -40,7 +41,7 @@ def test_a_long_name_leaves_room_for_the_bars_of_importances() -> None:
     name = "model.encoder.layers.attention.dropout_probability_of_heads"
     opt = bo.Optimizer({"x": (0.0, 1.0), name: (0.0, 1.0)}, seed=0)
     opt.tell([{"x": 0.1 * i, name: 0.5} for i in range(4)], [0.0, 1.0, 2.0, 3.0])
-    ax = plots.importance(opt, n=64)
+    ax = plots.importance(opt, n_samples=64)
     assert isinstance(ax.figure, Figure)
     FigureCanvasAgg(ax.figure).draw()
     assert ax.get_position().width > 0.5
@@ -63,7 +64,7 @@ def test_tick_labels_of_values_in_narrow_panels_are_slanted() -> None:
     sizes = [16, 32, 64, 128, 256, 1024]
     opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0), "w": bo.Ordinal(sizes)}, seed=0)
     opt.tell([{"x": 0.1 * i, "y": 0.5, "z": 0.2, "w": 16 * 2**i} for i in range(4)], [0.0, 1.0, 2.0, 3.0])
-    last = plots.pairwise_dependence(opt, ["x", "y", "z", "w"])[-1, -1]
+    last = panels_of(plots.pairwise_dependence(opt, ["x", "y", "z", "w"]))[-1, -1]
     assert [label.get_rotation() for label in last.get_xticklabels()] == [25.0] * 6
     assert [label.get_rotation() for label in plots.posterior_slice(opt, "w").get_xticklabels()] == [0.0] * 6
 
@@ -97,7 +98,7 @@ def test_long_names_of_choices_do_not_touch_in_narrow_panels(k: int, numbers: in
     for i in range(5):
         opt.tell(opt.ask(), float(i))
     names = [*(f"x{i}" for i in range(numbers)), "kind"]
-    axes = plots.pairwise_dependence(opt, names, n_samples=4)
+    axes = panels_of(plots.pairwise_dependence(opt, names, n_samples=4))
     canvas = drawn(axes[0, 0])
     assert min(gaps_of(axes[-1, -1], "x", canvas)) > 1.0
     assert min(gaps_of(axes[-1, 0], "y", canvas)) > 1.0
@@ -107,7 +108,7 @@ def test_long_names_of_choices_leave_half_of_the_figure_to_two_panels() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0), "kind": CHOICES[:4]}, seed=0)
     for i in range(5):
         opt.tell(opt.ask(), float(i))
-    axes = plots.pairwise_dependence(opt, ["x", "kind"], n_samples=4)
+    axes = panels_of(plots.pairwise_dependence(opt, ["x", "kind"], n_samples=4))
     labels_of(axes[1, 0])
     assert axes[1, 1].get_position().width > 0.25
 
@@ -149,7 +150,7 @@ def test_names_of_very_many_choices_are_left_out_where_there_is_no_room() -> Non
     opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": [*CHOICES, *(c + " 2" for c in CHOICES)]}, seed=0)
     for i in range(5):
         opt.tell(opt.ask(), float(i))
-    axes = plots.pairwise_dependence(opt, ["x", "y", "kind"], n_samples=4)
+    axes = panels_of(plots.pairwise_dependence(opt, ["x", "y", "kind"], n_samples=4))
     canvas = drawn(axes[0, 0])
     for ax, labels in ((axes[2, 0], axes[2, 0].get_yticklabels()), (axes[2, 2], axes[2, 2].get_xticklabels())):
         assert len(labels) == 18
@@ -197,7 +198,7 @@ def test_long_names_of_parameters_and_values_are_shortened_at_the_axes_of_all_pl
         (lambda: plots.partial_dependence(opt, LONG + "1", LONG + "2", n_samples=8, value_name=VALUE), [across, up]),
         (lambda: plots.convergence(opt, value_name=VALUE), []),
         (lambda: plots.regret(opt, 0.0, value_name=VALUE), []),
-        (lambda: plots.pairwise_dependence(opt, n_samples=8, value_name=VALUE)[0, 0], [across]),
+        (lambda: plots.pairwise_dependence(opt, n_samples=8, value_name=VALUE).axes[0], [across]),
     ):
         found = labels_of(draw())
         assert found[: len(names)] == names

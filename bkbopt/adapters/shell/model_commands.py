@@ -208,9 +208,8 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
         is_name = args.objective in opt.objectives
         opt = opt.single_objective(args.objective if is_name else readers.number_or_text(args.objective))
     drawn = getattr(plots, function)(opt, *names, **labels)
-    figure = drawn if kind == "overview" else drawn[0, 0].figure if kind == "pairs" else drawn.figure
     try:
-        figure.savefig(args.out, dpi=130)
+        drawn.figure.savefig(args.out, dpi=130)  # of a figure it is the figure
     except RuntimeError as error:  # a picture for LaTeX takes the widths of its text from LaTeX
         raise ArgumentError(f"out: {args.out} cannot be drawn: {error}; or name another format.") from None
     yield {"plot": args.out, "kind": kind}
