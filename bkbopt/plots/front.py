@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.progress import reach_of
@@ -44,9 +44,9 @@ def pareto(
     opt: Optimizer,
     *,
     ax: "Axes | None" = None,
-    value_names: Sequence[str] | None = None,
     objectives: tuple[int | str, int | str] | None = None,
-    recommended: bool = True,
+    with_recommended: bool = True,
+    value_names: str | Sequence[str] | None = None,
 ) -> "Axes":
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
@@ -58,14 +58,16 @@ def pareto(
     Args:
         opt: an optimizer with at least two objectives and one feasible trial with values.
         ax: Axes to draw on; None for a new figure.
-        value_names: labels of the two axes, with their units; None for the names of the objectives, or their numbers.
-        objectives: numbers or names of the two objectives; None if there are two.
-        recommended: whether to draw the posterior means of `recommend_front`, with their standard deviations, where
-            models are used and values have noise.
+        objectives: numbers or names of the two objectives, of the horizontal axis first; None if there are two.
+        with_recommended: whether to draw the posterior means of `recommend_front`, with their standard deviations,
+            where models are used and values have noise.
+        value_names: names of the values, with their units: a list with one for each objective, also of those that are
+            not drawn. None for the names of the objectives, or their numbers.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
-        ArgumentError: one objective, or more than two and `objectives` is no pair of different ones among them.
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or `value_names` is no text and no list of texts.
+        ArgumentError: one objective, or more than two and `objectives` is no pair of different ones among them; not one
+            name for each objective.
         NotReadyError: there is no feasible trial with values yet.
 
     Example:
@@ -78,20 +80,13 @@ def pareto(
     """
     opt = as_optimizer(opt)
     across, up = _pair(opt, objectives)
-    if value_names is None:
-        names = names_of_values(None, len(opt.directions), opt.objectives)
-        value_names = (names[across], names[up])
-    is_list = isinstance(value_names, Sequence | np.ndarray) and not isinstance(value_names, str)
-    if not is_list or len(value_names) != 2 or not all(isinstance(name, str) for name in value_names):
-        raise ArgumentTypeError(
-            f"value_names: expected two names, of objectives {across} and {up}, got {value_names!r}; pass these two."
-        )
+    named = names_of_values(value_names, len(opt.directions), opt.objectives)
     front = opt.best_trials
     aside = {trial.id for trial in front} | penalised(opt)
     others = [trial for trial in opt.trials if trial.values and trial.id not in aside]
     ax = axes_of(ax)
     x, y = _places(front, across, up)
-    means, stds = _recommended(opt, (across, up)) if recommended else (np.empty((2, 0)), np.empty((2, 0)))
+    means, stds = _recommended(opt, (across, up)) if with_recommended else (np.empty((2, 0)), np.empty((2, 0)))
     _draw_others(ax, opt, np.array([x, y]), means, others, (across, up))
     order = np.argsort(x, kind="stable")
     # Between two trials the front has the second value of the one that is better in the first objective.
@@ -100,7 +95,7 @@ def pareto(
     line, label = ("o-", "Pareto front") if k == 2 else ("o", f"Pareto front of all {k} objectives")
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label=label)
     _draw_recommended(ax, means, stds)
-    names = shortened(value_names, LONGEST_LABEL - len(" (minimize)"))
+    names = shortened((named[across], named[up]), LONGEST_LABEL - len(" (minimize)"))
     ax.set_xlabel(f"{names[0]} ({opt.directions[across]})", parse_math=False)
     ax.set_ylabel(f"{names[1]} ({opt.directions[up]})", parse_math=False)
     ax.grid(alpha=0.3)

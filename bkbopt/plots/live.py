@@ -78,7 +78,7 @@ class LivePlot:
             if given is not None and not callable(given):
                 raise ArgumentTypeError(f"{name}: expected a callable or None, got {type(given).__name__}.")
         # Their number is known at the first picture.
-        names_of_values(value_names, len(value_names) if isinstance(value_names, Sequence) else 1)
+        names_of_values(value_names, len(value_names) if isinstance(value_names, Sequence | np.ndarray) else 1)
         if draw is not None and value_names is not None:
             raise ArgumentError(
                 f"value_names: expected none beside draw, which names values itself, got {value_names!r}; name them in "
@@ -152,7 +152,7 @@ def _picture(opt: Optimizer, value_names: str | Sequence[str] | None) -> "Figure
     names = names_of_values(value_names, k, opt.objectives)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:
-        draw_progress(opt, ax=figure.add_subplot(), recommended=False, value_name=names[0])
+        draw_progress(opt, ax=figure.add_subplot(), with_recommended=False, value_name=names[0])
     elif k == 2:
         pareto(opt, ax=figure.add_subplot(), value_names=names)
     else:

@@ -126,7 +126,7 @@ def _of_several(opt: Optimizer, figure: "Figure | None", names: list[str]) -> "F
     figure = figure_of(figure, 6.0 * columns, 4.5 * rows)
     left = list(figure.subplots(rows, columns, squeeze=False).flat)
     for i, j in pairs:
-        pareto(opt, ax=left.pop(0), value_names=(names[i], names[j]), objectives=(i, j))
+        pareto(opt, ax=left.pop(0), objectives=(i, j), value_names=names)
     for j, name in enumerate(names):
         convergence(values_of(opt, j), ax=left.pop(0), direction=opt.directions[j], value_name=name)
     if _draws_cost(opt, left[0]):

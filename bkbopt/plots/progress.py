@@ -33,7 +33,7 @@ TRIANGLE = 5.0
 
 
 def draw_progress(
-    opt: Optimizer, *, ax: "Axes | None" = None, recommended: bool = True, value_name: str | None = None
+    opt: Optimizer, *, ax: "Axes | None" = None, with_recommended: bool = True, value_name: str | None = None
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values beyond the axis are triangles that point there.
 
@@ -45,13 +45,13 @@ def draw_progress(
     Args:
         opt: an optimizer with at least one value.
         ax: Axes to draw on; None for a new figure.
-        recommended: whether to draw `recommended_so_far`, too.
+        with_recommended: whether to draw `recommended_so_far`, too.
         value_name: label of the value axis, with its unit; None for the name of the objective.
     """
     data = told(opt)
     # During the start-up design a recommendation would require a fit, and not be that of the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
-    earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
+    earlier = recommended_so_far(opt) if with_recommended and has_model(opt) else None
     ax = convergence(run, ax=axes_of(ax), direction=opt.direction, recommended=earlier)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     out, everything = left_out(opt, data), np.ones_like(feasible)

@@ -242,7 +242,7 @@ def _front_of(run: Run, pair: tuple[int, int]) -> Html:
     names = run.names[pair[0]], run.names[pair[1]]
     alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which form the Pareto front"
     caption = f"{names[0]} and {names[1]}."
-    return _drawn(lambda ax: pareto(run.opt, ax=ax, value_names=names, objectives=pair), alt, caption)
+    return _drawn(lambda ax: pareto(run.opt, ax=ax, objectives=pair, value_names=run.names), alt, caption)
 
 
 def _parameters(run: Run) -> list[Html]:

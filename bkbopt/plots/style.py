@@ -186,11 +186,11 @@ def names_of_values(value_names: object, k: int, objectives: Sequence[str] = ())
         value_names = objectives or "value"
     if isinstance(value_names, str):
         return [value_names] if k == 1 else [f"{value_names} {j}" for j in range(k)]
-    if not isinstance(value_names, Sequence) or not all(isinstance(name, str) for name in value_names):
+    if not isinstance(value_names, Sequence | np.ndarray) or not all(isinstance(name, str) for name in value_names):
         raise ArgumentTypeError(f"value_names: expected a text, or a list of texts, got {value_names!r}.")
     if len(value_names) != k:
         raise ArgumentError(f"value_names: expected {k}, one for each objective, got {value_names!r}.")
-    return list(value_names)
+    return [str(name) for name in value_names]
 
 
 def whole_numbers(ax: "Axes", *, both: bool = False) -> None:

@@ -55,7 +55,7 @@ def test_trials_far_from_the_front_are_triangles_at_the_edge(scattered: Callable
     dominated = [[2.0 + i, 10.0] for i in range(6)]
     far = [[900.0, 5.0], [3.0, 800.0], [900.0, 800.0]]
     values, heat = [*front, *dominated, *far, [-700.0, 5.0]], [0.0] * 19 + [1.0]
-    ax = plots.pareto(told(["minimize", "minimize"], values, heat), recommended=False)
+    ax = plots.pareto(told(["minimize", "minimize"], values, heat), with_recommended=False)
     (low, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     assert low < -9.0
     assert 9.0 < right < 30.0
@@ -87,7 +87,7 @@ def test_axes_of_a_front_follow_from_all_trials_if_none_is_far_or_all_are_equal(
     opt = told(
         ["minimize", "minimize"], [[1.0, 2.0], *[[3.0, 3.0 + i] for i in range(10)], [99.0, 2.5]], [0.0] * 11 + [1.0]
     )
-    legend = plots.pareto(opt, recommended=False).get_legend()
+    legend = plots.pareto(opt, with_recommended=False).get_legend()
     assert legend is not None
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["dominated", "infeasible, beyond the axes", "Pareto front"]
@@ -118,9 +118,13 @@ def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(l
     assert plots.ask_time(opt).has_data()
     with pytest.raises(errors.ArgumentError, match="expected an optimizer with two objectives, got 1"):
         plots.pareto(line)
-    for names in ("ab", 5, ("a", 5)):
-        with pytest.raises(errors.ArgumentTypeError, match="value_names: expected two names"):
+    for names in (5, ("a", 5)):
+        with pytest.raises(errors.ArgumentTypeError, match="value_names: expected a text, or a list of texts"):
             plots.pareto(opt, value_names=names)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="value_names: expected 2, one for each objective"):
+        plots.pareto(opt, value_names=["a", "b", "c"])
+    assert plots.pareto(opt, value_names="loss").get_ylabel() == "loss 1 (minimize)"
+    assert plots.pareto(opt, value_names=np.array(["a", "b"])).get_ylabel() == "b (minimize)"  # type: ignore[arg-type]
     bad: list[Any] = [5, "01", (0, 0), (0, 2), (0, [1]), (0, 1, 1), (0.5, 1)]
     for pair in bad:
         with pytest.raises(errors.ArgumentError, match="objectives: expected two different numbers from 0 to 1, got"):
@@ -184,7 +188,7 @@ def test_labels_are_the_names_of_the_objectives() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("power (maximize)", "loss (minimize)")
     labels = [ax.get_ylabel() for ax in plots.overview(opt).axes]
     assert {f"best {name} so far" for name in ("loss", "power", "c")} <= set(labels)
-    assert plots.pareto(opt, objectives=(1, 0), value_names=("a", "b")).get_xlabel() == "a (maximize)"
+    assert plots.pareto(opt, objectives=(1, 0), value_names=["a", "b", "c"]).get_xlabel() == "b (maximize)"
     with pytest.raises(
         errors.ArgumentError,
         match=r"objectives: expected two different numbers from 0 to 2, or names among \(.loss., .power., .c.\)",
@@ -213,7 +217,7 @@ def test_the_recommended_front_is_drawn_where_values_have_noise() -> None:
         legend = ax.get_legend()
         assert legend is not None
         assert ("recommended (mean and sd)" in [text.get_text() for text in legend.get_texts()]) == is_noisy
-        assert not plots.pareto(opt, recommended=False).containers
+        assert not plots.pareto(opt, with_recommended=False).containers
         if is_noisy:
             line = ax.containers[0][0]
             means = np.array([point.means for point in opt.recommend_front()])
