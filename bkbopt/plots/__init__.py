@@ -1,8 +1,19 @@
 """Plots of runs and models with matplotlib (`pip install ".[plots]"` in a checkout).
 
-A picture is drawn on the Axes that are given, or on those of a new figure, and its Axes are returned. Nothing global is
+A picture is drawn on the Axes or the figure that are given, or on new ones, and they are returned. Nothing global is
 changed: no figure is registered with pyplot, nothing is shown, and the style is the user's. In a notebook `ax.figure`
 as the last line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
+
+All functions have the same form:
+
+- The data come first: `opt`, an optimizer, or `runs` or `times`, which may also be numbers. At most two more arguments
+  are positional. They say which parameters are on the axes (`x`, `y`, `names`), or with what the data are compared
+  (`optimum`; `test` and `values`). All others are keywords, and have defaults.
+- A picture with one Axes, and the colour bar beside it, takes `ax=` and returns these Axes. A picture with several Axes
+  takes `figure=`, an empty figure or subfigure, and returns it. Without them there is a new figure.
+- Numbers of things begin with `n_`: `n_grid` points along a continuum, `n_samples` random settings, `n_folds` groups.
+- `value_name` names the values of a single objective, with their unit. Where there may be several objectives,
+  `value_names` is a text, or a list with one name for each objective, in their order.
 
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 
