@@ -102,10 +102,19 @@ def _of_one(opt: Optimizer, figure: "Figure | None", name: str) -> "Figure":
                 _widen(axes[1])
     else:
         _widen(axes[0])
-        calibration(opt, ax=axes[1, 0])
+        _draw_calibration(opt, axes[1, 0])
         if not _draws_cost(opt, axes[1, 1]):
             _widen(axes[1])
     return figure
+
+
+def _draw_calibration(opt: Optimizer, ax: "Axes") -> None:
+    """Draw the calibration, or say that values of a single point cannot be left out."""
+    try:
+        calibration(opt, ax=ax)
+    except NotReadyError:
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, "calibration needs values of two points", ha="center", va="center", transform=ax.transAxes)
 
 
 def _widen(row: np.ndarray) -> None:

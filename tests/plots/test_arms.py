@@ -97,6 +97,10 @@ def test_pools_with_choices_and_pools_of_objects_have_what_fits_them(
     spec = progress.get_subplotspec()
     assert spec is not None
     assert list(spec.colspan) == [0, 1]  # no panel is empty
+    new = bo.Optimizer(words, surrogate=bo.BKB(kernel=near), seed=0)
+    new.tell(new.ask(), 1.0)
+    _, coverage, _ = plots.overview(new).axes
+    assert [text.get_text() for text in coverage.texts] == ["calibration needs values of two points"]
 
 
 def test_arms_that_have_gone_are_not_drawn_as_evaluated(
