@@ -6,6 +6,7 @@ __all__ = ["TRIALS"]
 
 CURVES = ("search/trials/test_curves.py",)
 HISTORY = ("search/trials/test_history.py",)
+RELEARNING = ("search/quantities/test_relearning.py",)
 
 TRIALS = (
     Fault(
@@ -168,5 +169,19 @@ TRIALS = (
         "if scaled.may_be_warped:",
         "if scaled.may_be_warped and False:",
         ("search/test_input_stretching.py",),
+    ),
+    Fault(
+        "a copy of a model that learns some rows changes the model",
+        "search/quantities/quantity.py",
+        "copy.deepcopy(self.surrogate, {id(self.surrogate.observations): known})",
+        "self.surrogate",
+        (*RELEARNING, "plots/test_coverage.py", "plots/test_all.py"),
+    ),
+    Fault(
+        "outliers are learnt again with full weight",
+        "search/quantities/quantity.py",
+        "v.new_tensor(list(self.outliers.values()))",
+        "1.0",
+        RELEARNING,
     ),
 )

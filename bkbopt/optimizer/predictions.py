@@ -11,10 +11,11 @@ from bkbopt._support.arrays import as_points
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, feasibilities, finished_only, recommended
-from bkbopt.optimizer.trials import Trial
 from bkbopt.search.certificate import regret_bound
 from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
+from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "certificate",
     "constraints",
     "feasibility",
+    "modelled",
     "prediction",
     "residuals",
     "success_probability",
@@ -39,26 +41,29 @@ def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[np.ndarra
     return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
 
 
+def modelled(designer: Designer, k: int) -> tuple[Quantity, Rows]:
+    """Objective `k` with its model, and the rows that it has learnt."""
+    models = designer.trained()
+    return models.objectives[k], designer.history.objective(k, models.first)
+
+
 @torch.no_grad()
-def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) -> list[Residual]:
-    """See `Optimizer.residuals`; `trials` are those with values, `X (n, d)` their points."""
-    objective, nothing = designer.trained().objectives[k], float("nan")
-    y = torch.tensor([trial.values[k] for trial in trials], dtype=torch.float64)
-    stds = torch.tensor([nothing if t.stds is None else t.stds[k] for t in trials], dtype=torch.float64)
-    v, scaler, surrogate = objective.scaler.transform(y), objective.scaler, objective.surrogate
-    told = objective.fitter.weights(scaler, stds, surrogate.noise)
-    told = torch.ones_like(v) if told is None else told
-    outliers = dict(zip(designer.history.numbers_of(k, objective.outliers), objective.outliers.values(), strict=True))
-    learnt = v.new_tensor([outliers.get(t.id, a) for t, a in zip(trials, told.tolist(), strict=True)])
+def residuals(designer: Designer, k: int) -> list[Residual]:
+    """See `Optimizer.residuals`; of objective `k`."""
+    objective, rows = modelled(designer, k)
+    (v, learnt), scaler, surrogate = objective.learnt(rows), objective.scaler, objective.surrogate
+    told = learnt.clone()
+    told[list(objective.outliers)] = 1.0  # their noise is not known
     if surrogate.is_regression:
-        mean, variance = surrogate.model.left_out(X, v, learnt, surrogate.observations)
+        mean, variance = surrogate.model.left_out(rows.X, v, learnt, surrogate.observations)
     else:  # what a learner of one pass had predicted without a value takes another pass
-        posterior = surrogate.posterior(X)
-        mean, variance = posterior.mean.to(X.device), posterior.variance.to(X.device)
+        posterior = surrogate.posterior(rows.X)
+        mean, variance = posterior.mean.to(v.device), posterior.variance.to(v.device)
     # An outlier is learnt with a noise variance of its own, and judged by that of the others.
     sd = (variance + surrogate.noise / told).sqrt()
-    columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]
-    found = [Residual(trial.id, *numbers) for trial, *numbers in zip(trials, *columns, strict=True)]
+    columns = [part.tolist() for part in (rows.y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]
+    ids = designer.history.numbers_of(k, range(len(v)))
+    found = [Residual(*numbers) for numbers in zip(ids, *columns, strict=True)]
     return sorted(found, key=lambda residual: -abs(residual.score))
 
 

@@ -14,6 +14,8 @@ from bkbopt.optimizer.labelled_recommendations import certified
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.trials import Trial, detached
+from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 from bkbopt.spaces.stretched import Stretch
 
@@ -134,11 +136,13 @@ class Trust:
             (7, -0.88, True)
         """
         k = as_objective(objective, self._aims.k, self._aims.objectives)
-        designer = self._core.followed("residuals")
-        penalised = set(designer.history.penalised)
-        entries = [entry for entry in self._core.log.valued() if entry.trial.id not in penalised]
-        X = designer.history.encode(list(map(self._core.point, entries)))
-        return predictions.residuals(designer, k, X, [entry.trial for entry in entries])
+        return predictions.residuals(self._core.followed("residuals"), k)
+
+    @property
+    @locked
+    def _modelled(self) -> tuple[Quantity, Rows]:
+        """The first objective with its model, and the rows that it has learnt: those of `residuals`, as completed."""
+        return predictions.modelled(self._core.followed("surrogate"), 0)
 
     @locked
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:

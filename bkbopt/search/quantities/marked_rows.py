@@ -3,7 +3,7 @@
 import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -52,6 +52,7 @@ class Rows:
         constant: columns in which all points of the search are the same, on which no model depends.
         later: numbers of the trials of the rows after the mark.
         failed: the trials that failed after the mark; None where failures are rows.
+        places: places of the rows among all finished trials, from 0, ascending, (n,).
     """
 
     X: Tensor
@@ -64,6 +65,7 @@ class Rows:
     constant: tuple[int, ...] = ()
     later: tuple[int, ...] = ()
     failed: Failures | None = None
+    places: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
 
     @property
     def finite_limits(self) -> Tensor:
@@ -85,7 +87,8 @@ class Rows:
         A quantity that has followed more rows since the last fit stays as it is when it follows these.
         """
         n = self.mark
-        return replace(self, X=self.X[:n], y=self.y[:n], estimates=self.estimates[:n], std=self.std[:n], later=())
+        columns = {name: getattr(self, name)[:n] for name in ("X", "y", "estimates", "std", "places")}
+        return replace(self, **columns, later=())
 
 
 def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None) -> int:

@@ -18,6 +18,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from bkbopt._support.latest import Latest
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, Crowd
 from bkbopt.search.quantities.fitting import CPU, Fitter
 from bkbopt.search.quantities.limits import Limit
@@ -95,7 +97,6 @@ class Quantity:
             return
         built = (rows.version, mark)
         new = slice(self._n, max(self._n, len(y))) if self._built == built else slice(mark, len(y))
-        values = usable(y[new], rows.estimates[new], sign, y[:mark])
         if self.fitter.is_limit:
             self._limit = Limit.of(y)
         if self._built != built:
@@ -104,9 +105,13 @@ class Quantity:
             self._built = built
         self.noisiness.follow(self.scaler.noises(rows.std))
         self._n = new.start
-        surrogate, v = self.surrogate, self.scaler.transform(values)
-        weight = self.fitter.weights(self.scaler, rows.std[new], surrogate.noise)
-        self._learn(rows, new, v, weight)
+        self._learn(rows, new, *self._standardised(rows, new))
+
+    def _standardised(self, rows: Rows, some: slice) -> tuple[Tensor, Tensor | None]:
+        """Standardised values of some of the rows, and their weights as `Fitter.weights` returns them."""
+        y = rows.finite_limits if self.fitter.is_limit else rows.y
+        values = usable(y[some], rows.estimates[some], self.fitter.sign, y[: self.mark])
+        return self.scaler.transform(values), self.fitter.weights(self.scaler, rows.std[some], self.surrogate.noise)
 
     def _learn(self, rows: Rows, new: slice, v: Tensor, weight: Tensor | None) -> None:
         """Learn `new` rows, with standardised values and weights; see `crowd.py` for the anchor among them."""
@@ -162,6 +167,34 @@ class Quantity:
                 sd,
             )
         self._has_warned = True
+
+    # -- learning from some of the rows ------------------------------------------------------------------------------
+
+    def learnt(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Standardised values (n,) and weights (n,) of the `rows` that it follows, as the surrogate has learnt them."""
+        v, weight = self._standardised(rows, slice(None))
+        weight = torch.ones_like(v) if weight is None else weight
+        weight[list(self.outliers)] = v.new_tensor(list(self.outliers.values()))
+        return v, weight
+
+    def retrained(self, rows: Rows, some: Tensor) -> Self:
+        """A copy with the same scaling, kernel, noise and limit, which has learnt a part of the `rows` at once.
+
+        Args:
+            rows: the rows that this quantity follows.
+            some: a mask (n,) of those that the copy learns; without any it has no model.
+        """
+        other = copy.copy(self)
+        other._surrogate = other._crowd = None
+        other._ensemble, other._means, other._pending_variances = Latest(), Latest(), Latest()
+        if self.ready and bool(some.any()):
+            v, weight = self.learnt(rows)
+            known = Observations(rows.X.shape[1])
+            known.add(rows.X[some], v[some], weight[some])
+            # The observations, which are replaced, are not copied.
+            other._surrogate = copy.deepcopy(self.surrogate, {id(self.surrogate.observations): known})
+            other._surrogate.rebuild(known, self.surrogate.kernel, self.surrogate.noise)
+        return other
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

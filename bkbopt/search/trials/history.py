@@ -379,7 +379,8 @@ class History:
         return X[[key not in did_run for key in row_keys(X)]]
 
     def _rows(self, column: ValuedRows, mark: int) -> Rows:
-        X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]
+        places = torch.from_numpy(np.array(column.rows))
+        X = self.X if len(places) == len(self.finished) else self.X[places]
         # Copies, since an `array` cannot grow while a tensor shares its memory.
         y, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.std))
         estimates = torch.full_like(y, math.nan)
@@ -387,7 +388,8 @@ class History:
             estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
         later = tuple(self.finished[row].number for row in column.rows[mark:])
         failed = None if column is self._failing else self._failed_after(column, mark)
-        return Rows(X, y, estimates, std, self.categorical, self.version, mark, self.constant, later, failed)
+        columns = X, y, estimates, std, self.categorical, self.version, mark, self.constant
+        return Rows(*columns, later, failed, places)
 
     def _failed_after(self, column: ValuedRows, mark: int) -> Failures:
         rows = self._failures[bisect.bisect_left(self._failures, column.rows[mark - 1]) if mark else 0 :]
