@@ -14,9 +14,10 @@ import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
+from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import drawable, learnt, told
+from bkbopt.plots.readings import drawable, told
 from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, ink, legend_below
 
@@ -126,20 +127,23 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
 
 def _left_out(opt: Optimizer, n_folds: int) -> np.ndarray:
     """Standardised errors at the points told, each predicted without its group, (n,)."""
-    known = learnt(opt)
-    n = int(known.unique.max()) + 1
+    objective, rows = opt._modelled
+    v, weight = objective.learnt(rows)
+    known = objective.surrogate.observations
+    n = len(known)
     if n < 2:
         raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
     # Successive points are close in space: a group of them would leave a gap.
-    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(n_folds, n)
-    z = np.empty(len(known.v))
+    unique = torch.tensor([known.row_of(key) for key in row_keys(rows.X)])
+    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(n_folds, n)
+    z = np.empty(len(v))
     for fold in range(min(n_folds, n)):
         out = group == fold
-        surrogate = known.retrained(~out)
+        surrogate = objective.retrained(rows, ~out).surrogate
         with torch.no_grad():
-            mean, variance = surrogate.model(known.X[out])
-        sd = (variance + surrogate.noise / known.weight[out]).sqrt()
-        z[out.numpy()] = _standardised((known.v[out] - mean).numpy(), sd.numpy())
+            posterior = surrogate.posterior(rows.X[out])
+        sd = (posterior.variance.cpu() + surrogate.noise / weight[out]).sqrt()
+        z[out.numpy()] = _standardised((v[out] - posterior.mean.cpu()).numpy(), sd.numpy())
     return z
 
 
