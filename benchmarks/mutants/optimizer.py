@@ -467,4 +467,11 @@ OPTIMIZER = (
         "with usual_settings():",
         ("optimizer/test_sharing.py",),
     ),
+    Fault(
+        "what would have been recommended knows values that came later",
+        "optimizer/recommendations.py",
+        "models.of_first(end)",
+        "models.of_first(ends[-1])",
+        ("optimizer/test_earlier_recommendations.py", "plots/test_progress.py"),
+    ),
 )

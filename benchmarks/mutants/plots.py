@@ -62,25 +62,11 @@ PLOTS = (
         ("plots/test_coverage.py",),
     ),
     Fault(
-        "a picture changes the optimizer's model",
-        "plots/readings.py",
-        "surrogate = copy.deepcopy(self.opt.surrogate)",
-        "surrogate = self.opt.surrogate",
-        ("plots/test_coverage.py", "plots/test_all.py"),
-    ),
-    Fault(
         "text of a log becomes markup in a report",
         "plots/page/__init__.py",
         "return html.escape(str(value).translate(FORBIDDEN))",
         "return str(value).translate(FORBIDDEN)",
         ("plots/test_page.py",),
-    ),
-    Fault(
-        "what would have been recommended knows values that came later",
-        "plots/readings.py",
-        "known.retrained(slice(0, t))",
-        "known.retrained(slice(0, n))",
-        ("plots/test_progress.py",),
     ),
     Fault(
         "failed runs end a curve",

@@ -184,4 +184,11 @@ TRIALS = (
         "1.0",
         RELEARNING,
     ),
+    Fault(
+        "what would have been recommended knows constraints that came later",
+        "search/models.py",
+        "rows.places < n) for name, quantity",
+        "rows.places >= 0) for name, quantity",
+        ("optimizer/test_earlier_recommendations.py",),
+    ),
 )

@@ -1,19 +1,20 @@
 """Recommendations in the words of the user: parameters, rows of the pool and labels."""
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.recommendations import recommendation, recommended_front
+from bkbopt.optimizer.recommendations import recommendation, recommendations_after, recommended_front
 from bkbopt.search.completion import is_complete
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.base import Params
 
-__all__ = ["belongs", "certified", "front", "point"]
+__all__ = ["after", "belongs", "certified", "front", "point"]
 
 Found = TypeVar("Found", Recommendation, FrontPoint)
 
@@ -23,6 +24,13 @@ def point(core: LoggedDesigner, fixed: Params) -> Recommendation:
     held = core.conversion.fixed(fixed, "fixed")
     designer = core.followed("recommend")
     return _named(core, recommendation(designer, held, core.conversion.params, partial(belongs, core)), fixed)
+
+
+def after(core: LoggedDesigner, counts: Sequence[int]) -> list[Recommendation]:
+    """What `Optimizer.recommend` would have returned after so many values; see `recommendations_after`."""
+    designer = core.followed("recommend")
+    found = recommendations_after(designer, counts, core.conversion.params, partial(belongs, core))
+    return [_named(core, earlier, {}) for earlier in found]
 
 
 def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:

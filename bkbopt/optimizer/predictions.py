@@ -125,7 +125,7 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
         whole = assumed(designer.problem, designer.history.encoding, point)
         (feasible,) = feasibilities(designer, x[None])
         return RegretCertificate(confidence_gap, params_of(whole, index), index, None, confidence_gap, width, feasible)
-    x, point, index = recommended(designer, posteriors, belongs)
+    x, point, index = recommended(designer, belongs)
     (feasible,) = feasibilities(designer, x[None])
     bound = regret_bound(designer, posteriors, x, confidence)
     return RegretCertificate(bound, params_of(point, index), index, confidence, confidence_gap, width, feasible)

@@ -294,6 +294,11 @@ class Readings(Predicting, Trust):
         return labelled_recommendations.front(self._core, {} if fixed is None else fixed)
 
     @locked
+    def _recommended_after(self, counts: Sequence[int]) -> list[Recommendation]:
+        """What `recommend` would have returned after so many values, see `recommendations_after`."""
+        return labelled_recommendations.after(self._core, counts)
+
+    @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
         trials, X = self._valued

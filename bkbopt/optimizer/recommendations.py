@@ -14,7 +14,7 @@ from bkbopt.search.completion import assumed
 from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.designer import Designer
-from bkbopt.search.models import Posteriors
+from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.slices import Slice
 from bkbopt.search.trials.evaluations import Point
@@ -30,6 +30,7 @@ __all__ = [
     "feasibilities",
     "finished_only",
     "recommendation",
+    "recommendations_after",
     "recommended",
     "recommended_front",
 ]
@@ -70,16 +71,42 @@ def recommendation(
         belongs: which evaluated points are in the current space; all by default.
         space: the space with fixed values, needed if the problem has none.
     """
-    posteriors, objective = finished_only(designer)
+    objective = designer.trained().objectives[0]
     if fixed:
-        choice = Slice(designer, posteriors, fixed, space).best(SURE)
-        x, point, index = choice.x, choice.point, choice.index
+        choice = Slice(designer, finished_only(designer)[0], fixed, space).best(SURE)
+        found = choice.x, choice.point, choice.index
     else:
-        x, point, index = recommended(designer, posteriors, belongs)
-        note_lone_value(designer, objective, x)
-    mean, std = objective.predict(x[None])
-    (feasible,) = feasibilities(designer, x[None])
-    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)
+        found = recommended(designer, belongs)
+        note_lone_value(designer, objective, found[0])
+    return _with_mean(designer, objective, found, params_of)
+
+
+@torch.no_grad()
+def recommendations_after(
+    designer: Designer, counts: Sequence[int], params_of: ParamsOf, belongs: Belongs
+) -> list[Recommendation]:
+    """The points that `recommendation` would have recommended after the first so many values of a single objective.
+
+    The trials that ended before the next value are learnt, with their values of constraints. All else is of the
+    present: scaling, kernel, noise and limits, the space or pool and `feasible=`, penalties and outliers, and the mean,
+    standard deviation and feasibility of each point. So it is no record of what `recommendation` returned then, with
+    the hyper-parameters of that time. After all values it is what it returns now, to the last bit. After fewer values
+    the posteriors are computed from scratch, and BKB and learners of one pass may differ from those of that time.
+
+    Args:
+        designer: the designer.
+        counts: numbers of values, from 1 on.
+        params_of: how points are shown.
+        belongs: which evaluated points are in the current space.
+    """
+    history, models = designer.history, designer.trained()
+    valued = [place for place, e in enumerate(history.finished) if e.values and e.state != FAIL]
+    ends, out = [*valued[1:], len(history.finished)], list[Recommendation]()
+    for end in (ends[count - 1] for count in counts):
+        points = _Evaluated(designer, models if end == ends[-1] else models.of_first(end), belongs, end)
+        found = points.complete(next(points.by_rank()))
+        out.append(_with_mean(designer, models.objectives[0], found, params_of))
+    return out
 
 
 @torch.no_grad()
@@ -92,7 +119,7 @@ def recommended_front(
         choices = Slice(designer, posteriors, fixed, space).front(SURE)
         found = [(choice.x, choice.point, choice.index) for choice in choices]
     else:
-        points = _Evaluated(designer, posteriors, belongs)
+        points = _Evaluated(designer, designer.trained(), belongs)
         rows = points.front()
         found = list(map(points.complete, rows))
         if points.standing(rows[0]) != OUTSIDE or designer.problem.space is None:
@@ -100,6 +127,16 @@ def recommended_front(
     X = torch.stack([x for x, _, _ in found])
     Y = torch.stack([model(X)[0] for model in posteriors.models], 1)
     return _with_means(designer, [found[i] for i in non_dominated(Y.numpy())], params_of)
+
+
+def _with_mean(
+    designer: Designer, objective: Quantity, found: tuple[Tensor, Point, int | None], params_of: ParamsOf
+) -> Recommendation:
+    """An encoded point, with its parameters and its row in the pool, as a recommendation."""
+    x, point, index = found
+    mean, std = objective.predict(x[None])
+    (feasible,) = feasibilities(designer, x[None])
+    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)
 
 
 def _with_means(
@@ -121,31 +158,31 @@ def feasibilities(designer: Designer, X: Tensor) -> list[float | None]:
     return models.log_feasibility(X).exp().tolist() if models.constraints else [None] * len(X)
 
 
-def recommended(designer: Designer, posteriors: Posteriors, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
+def recommended(designer: Designer, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
     """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
-    points = _Evaluated(designer, posteriors, belongs)
+    points = _Evaluated(designer, designer.trained(), belongs)
     return points.complete(next(points.by_rank()))
 
 
-def evaluated_at(designer: Designer, x: Tensor, belongs: Belongs) -> tuple[Point, int | None]:
-    """The parameters of the evaluated point `x (d,)`, and its row in the pool.
+def evaluated_at(designer: Designer, x: Tensor, belongs: Belongs, n: int | None = None) -> tuple[Point, int | None]:
+    """The parameters of the evaluated point `x (d,)`, and its row in the pool; with `n` by the first `n` trials.
 
     Of several trials with this encoded point the first that did not fail gives the parameters, or rather the first one
     that belongs to the current space: others may lack a parameter that is new in it.
     """
     history, pool = designer.history, designer.problem.pool
-    trials = (x == history.X).all(1).nonzero()[:, 0].tolist()
+    trials = (x == history.X[:n]).all(1).nonzero()[:, 0].tolist()
     points = [e.point for e in map(history.finished.__getitem__, trials) if e.state != FAIL]
     point = points[0] if len(points) == 1 else next(filter(belongs, points), points[0])
     return point, None if pool is None else next(iter(pool.each_at(x)), None)
 
 
 class _Evaluated:
-    """The evaluated points, by their rows in `Known`."""
+    """The evaluated points, by their rows in `Known`; with `n` those of the first `n` trials, as their models are."""
 
-    def __init__(self, designer: Designer, posteriors: Posteriors, belongs: Belongs) -> None:
+    def __init__(self, designer: Designer, models: Models, belongs: Belongs, n: int | None = None) -> None:
         self._designer, self._history, self._pool = designer, designer.history, designer.problem.pool
-        self._models, self._known, self._belongs = designer.trained(), posteriors.known, belongs
+        self._models, self._known, self._belongs, self._n = models, models.known, belongs, n
         self._standing: dict[int, int] = {}
 
     def by_rank(self) -> Iterator[int]:
@@ -234,7 +271,7 @@ class _Evaluated:
     def _complete(self) -> Tensor:
         """A mask of the rows with a complete trial; the value of a pruned trial is imputed."""
         history = self._history
-        complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
+        complete = set(row_keys(history.X[: self._n][[bool(e.values) for e in history.finished[: self._n]]]))
         return torch.tensor([key in complete for key in row_keys(self._known.X)], dtype=torch.bool)
 
     def standing(self, row: int) -> int:
@@ -263,4 +300,4 @@ class _Evaluated:
         return assumed(self._designer.problem, self._history.encoding, point)
 
     def _at(self, row: int) -> tuple[Point, int | None]:
-        return evaluated_at(self._designer, self._known.X[row], self._belongs)
+        return evaluated_at(self._designer, self._known.X[row], self._belongs, self._n)

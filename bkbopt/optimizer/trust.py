@@ -141,7 +141,7 @@ class Trust:
     @property
     @locked
     def _modelled(self) -> tuple[Quantity, Rows]:
-        """The first objective with its model, and the rows that it has learnt: those of `residuals`, as completed."""
+        """The first objective with its model, and the rows that it has learnt, in the order of completion."""
         return predictions.modelled(self._core.followed("surrogate"), 0)
 
     @locked

@@ -41,8 +41,8 @@ def overview(
     Where nothing was asked, as of an Optuna study, the slice along the most important parameter replaces the cost.
 
     With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
-    present model, of the point that would have been recommended at that time. Values far from the best are triangles
-    at the edge.
+    present model, of the point that would have been recommended at that time by the present kernel, noise and space;
+    it ends at that of `Optimizer.recommend`. Values far from the best are triangles at the edge.
 
     The two parameters are chosen among those that are active at the recommended point. Of more than 14 parameters the
     importance of the largest 14 is drawn. For pools of objects, which have

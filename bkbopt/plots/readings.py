@@ -4,11 +4,8 @@
 | ------ | ------ | ------- | ----------------------------- |
 | X      | (n, d) | encoded | points                        |
 | y      | (n,)   | user's  | values in order of completion |
-| v      | (n,)   | model's | the same as the surrogate learnt them |
-| weight | (n,)   | -       | noise variance / that of v    |
 """
 
-import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +17,8 @@ from torch import Tensor
 from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.recommendations import CAUTION
 from bkbopt.optimizer.trials import Trial
-from bkbopt.posterior.observations import Observations
-from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import FAIL, RUNNING
-from bkbopt.surrogates import Surrogate
 
 __all__ = [
     "Told",
@@ -36,7 +29,6 @@ __all__ = [
     "failures",
     "has_model",
     "is_modelled",
-    "learnt",
     "left_out",
     "n_values",
     "name_of",
@@ -182,55 +174,6 @@ def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     return drawable([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in trials])
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """What the surrogate learnt, larger being better; see the table.
-
-    Attributes:
-        opt: the optimizer of the surrogate.
-        X: see the table.
-        v: see the table.
-        weight: see the table.
-        unique: (n,) the number of each value's unique point.
-    """
-
-    opt: Optimizer
-    X: Tensor
-    v: Tensor
-    weight: Tensor
-    unique: Tensor
-
-    def retrained(self, rows: Tensor | slice) -> Surrogate:
-        """A surrogate with the same kernel and noise that learnt these rows only."""
-        surrogate = copy.deepcopy(self.opt.surrogate)  # the optimizer's model and its generator must not change
-        some = Observations(self.X.shape[1], self.X.device)
-        some.add(self.X[rows], self.v[rows], self.weight[rows])
-        with torch.no_grad():
-            surrogate.rebuild(some, surrogate.kernel, surrogate.noise)
-        return surrogate
-
-
-def learnt(opt: Optimizer) -> Learnt:
-    """What the surrogate learnt of each value; raises as `told`.
-
-    The surrogate's scale is affine, except for very bad values, which are clipped, and for transformed values. Where
-    the mean of a point's values is not the one that was learnt, all of them are set to the one that was learnt.
-    """
-    data, surrogate = told(opt), opt.surrogate
-    known = surrogate.observations
-    unit = opt.noise_std / surrogate.noise**0.5 * sign_of(opt.direction)
-    with torch.no_grad():
-        zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
-    rows = {key: i for i, key in enumerate(row_keys(known.X))}
-    unique = torch.tensor([rows[key] for key in row_keys(data.X)])
-    v = torch.from_numpy((data.y - zero) / unit)
-    count, mean_learnt = known.repeats + 1.0, known.s / known.n
-    mean = torch.zeros_like(count).index_add_(0, unique, v) / count
-    pulled = (mean - mean_learnt).abs() > 1e-6 * (1.0 + mean_learnt.abs())
-    weight = (known.n / count)[unique]
-    return Learnt(opt, data.X, torch.where(pulled[unique], mean_learnt[unique], v), weight, unique)
-
-
 def predicted(opt: Optimizer, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and standard deviation of encoded points `X (n, d)`, each (n,), user's units."""
     parts = [opt.predict_encoded(block) for block in X.split(BLOCK)]
@@ -242,21 +185,17 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
     """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
 
     Kernel and noise are fitted to all values, and the means are those of the model of all values: the curve shows the
-    present estimate of earlier recommendations. It is computed at `LOOKS` numbers of values and constant in between;
-    NaN while no trial was feasible.
+    present estimate of earlier recommendations, see `bkbopt.optimizer.recommendations.recommendations_after`. It ends
+    at that of `Optimizer.recommend`. It is computed at `LOOKS` numbers of values and constant in between; NaN before
+    the first of these, and while no trial was feasible.
     """
-    data, known = told(opt), learnt(opt)
-    n = len(data.y)
+    feasible = np.array([trial.is_feasible for trial in told(opt).trials])
+    n = len(feasible)
     looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
-    feasible = torch.tensor([trial.is_feasible for trial in data.trials])
-    means, out = predicted(opt, data.X)[0], np.full(n, np.nan)
-    for t in looks.tolist():
-        rows = feasible[:t].nonzero()[:, 0]
-        if len(rows):
-            with torch.no_grad():
-                mean, variance = known.retrained(slice(0, t)).model(data.X[rows])
-            out[t - 1 :] = means[rows[int((mean - CAUTION * variance.sqrt()).argmax())]]
-    return out
+    out = np.full(n, np.nan)
+    for t, choice in zip(looks, opt._recommended_after(looks.tolist()), strict=True):
+        out[t - 1 :] = drawable(choice.mean)
+    return np.where(np.logical_or.accumulate(feasible), out, np.nan)
 
 
 def correlation(opt: Optimizer, X: Tensor, other: Tensor) -> np.ndarray:

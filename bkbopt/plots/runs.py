@@ -80,7 +80,8 @@ def convergence(
         direction: "minimize" or "maximize"; None for that of the optimizers, or "minimize" if there are none.
         best: whether to draw the best value so far; False draws the values themselves.
         recommended: values of the recommended point after each evaluation, in the form of `runs`; dashed. For an
-            optimizer these are the present model's posterior means at the points that it would have recommended.
+            optimizer these are the present model's posterior means at the points that would have been recommended by
+            the present kernel, noise and space; the last point is that of `Optimizer.recommend`.
         t: numbers of evaluations of the values, if they are not 1, 2, 3, ...
         band: "quartiles", with the median, or "standard error", mean +- 2 standard errors.
         value_name: label of the value axis, such as "error (%)"; None for the name of the optimizers' objective.

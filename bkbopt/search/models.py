@@ -7,11 +7,13 @@
 | violation | (u,)   | y     | sum of their constraint violations by posterior mean, 0 for feasible points          |
 """
 
+import copy
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import torch
@@ -103,6 +105,19 @@ class Models:
         fitter = Fitter(self._limit_options, -1.0, winsorised=False, is_limit=True, extended=not is_failing)
         return Quantity(fitter, self.seed, stream, is_stated=not is_failing)
 
+    def of_first(self, n: int) -> Self:
+        """Models that have learnt the first `n` finished trials only, with these scalings, kernels, noises and limits.
+
+        They are for readers of outcomes: there is no model of failing, and they must not follow the history.
+        """
+        past, history, first = copy.copy(self), self.history, self.first
+        past._known = past.failing = None
+        parts = [(quantity, history.objective(k, first)) for k, quantity in enumerate(self.objectives)]
+        past.objectives = [quantity.retrained(rows, rows.places < n) for quantity, rows in parts]
+        limits = [(name, quantity, history.constraint(name, first)) for name, quantity in self.constraints.items()]
+        past.constraints = {name: quantity.retrained(rows, rows.places < n) for name, quantity, rows in limits}
+        return past
+
     @property
     def ready(self) -> bool:
         """Whether every objective has a model."""
@@ -153,7 +168,7 @@ class Models:
                 mean, if a point is expected to be feasible.
             sure: probability with which constraints hold at the maximum of the posterior mean.
         """
-        known = self._known_points()
+        known = self.known
         if width == 0.0 and not known.feasible.any():
             width = 1.0
         greedy = width == 0.0
@@ -191,7 +206,8 @@ class Models:
             known[unknown] = surrogate.model(X[unknown])[0]
         return (float(means.max()) - known).clamp_min(0.0)
 
-    def _known_points(self) -> "Known":
+    @property
+    def known(self) -> "Known":
         """What is known of the observed points, computed once for the same trials."""
         if self._known is None:
             X = self.objectives[0].surrogate.observations.X.cpu()

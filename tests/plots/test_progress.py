@@ -67,6 +67,28 @@ def test_at_the_end_it_is_what_the_optimizer_recommends(mixed: bo.Optimizer, arm
         assert readings.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
 
 
+def test_of_many_values_the_curve_begins_at_the_first_look() -> None:
+    surrogate = bo.BKB(bo.kernels.rbf(1, lengthscale=0.2), 0.1, max_inducing=20)
+    opt = bo.Optimizer([(0.0, 1.0)], surrogate=surrogate, fit=False, seed=0)
+    x = np.random.default_rng(0).random(900)
+    opt.tell([{"x0": each} for each in x.tolist()], np.sin(6.0 * x))
+    found = readings.recommended_so_far(opt)
+    assert np.isnan(found).tolist() == [True] * 2 + [False] * 898
+    assert found[-1] == opt.recommend().mean
+
+
+def test_under_noisy_constraints_and_in_a_smaller_space_the_curve_ends_at_the_recommended_point() -> None:
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
+    x = rng.random(30)
+    heat = {"heat": 0.4 - x + 0.3 * rng.standard_normal(30)}
+    opt.tell([{"x0": each} for each in x.tolist()], x + 0.05 * rng.standard_normal(30), constraints=heat)
+    for low in (0.0, 0.7):
+        opt.set_space([(low, 1.0)])
+        lines = {str(line.get_label()): line for line in plots.convergence(opt, recommended=opt).get_lines()}
+        assert np.asarray(lines["recommended"].get_ydata())[-1] == opt.recommend().mean
+
+
 def test_nothing_is_recommended_before_a_trial_is_feasible() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, 3.0, 2.0, 2.5], constraints={"heat": [1.0, 0.0, -1.0, 0]})
