@@ -1,4 +1,4 @@
-"""What every acquisition function keeps to. A named one joins by itself, other ones by a line in `MORE`."""
+"""What every acquisition function keeps to, and every rule. A named one joins by itself, others by a line in `MORE`."""
 
 from typing import Any
 
@@ -7,22 +7,44 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.search.criteria.acquisition import Acquisition, ClosedFormAcquisition, LogFeasibility
-from bkbopt.search.criteria.criterion import ACQUISITIONS
+from bkbopt.posterior.model import Model
+from bkbopt.search.criteria import acquisition as acquisitions
+from bkbopt.search.criteria.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogFeasibility, LogGain
+from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, Criterion
+from bkbopt.search.maximizers.pool import PoolMaximizer
+from tests.conformance.suites import check_complete, classes
+
+
+def model(n: int = 2) -> Model:
+    """A posterior of `n` values."""
+    gp = bo.ExactGP(bo.kernels.rbf(1, 0.3), noise=0.1)
+    X = np.linspace(0.0, 1.0, n)[:, None]
+    gp.observe(X, 0.4 * X[:, 0])
+    return gp.model
 
 
 def named() -> dict[str, Acquisition]:
-    """The named acquisition functions of mean and variance; sample paths are none."""
-    gp = bo.ExactGP(bo.kernels.rbf(1, 0.3), noise=0.1)
-    gp.observe([[0.0], [1.0]], [0.0, 0.4])
+    """The named acquisition functions of mean and variance, by the names of their rules."""
     built: dict[str, Any] = {
-        name: rule.build(gp.model, 1.5, 0.3, np.random.default_rng(0)) for name, rule in ACQUISITIONS.items()
+        name: rule.build(model(), 1.5, 0.3, np.random.default_rng(0)) for name, rule in ACQUISITIONS.items()
     }
     return {name: one.acquisition for name, one in built.items() if hasattr(one, "acquisition")}
 
 
-MORE: dict[str, Acquisition] = {"feasibility": LogFeasibility(0.3)}
+#: Rules without an acquisition function; the tests of rules below take all of them.
+NO_FUNCTION = {"thompson": "a score is a value of a sample path, which does not follow from mean and variance"}
+MORE: dict[str, Acquisition] = {"feasibility": LogFeasibility(0.3), "gain": LogGain(UCB(1.5), 0.3)}
 EVERY = named() | MORE
+EXEMPT = {"CheckedAcquisition": "its scores are those of the user's function, which need not rise or have slopes"}
+
+
+def test_every_rule_has_an_acquisition_function_or_a_reason_to_have_none() -> None:
+    check_complete(ACQUISITIONS, named(), NO_FUNCTION)
+
+
+def test_every_public_acquisition_function_is_a_subject_or_exempt() -> None:
+    public = {cls.__name__ for cls in classes() if cls.__module__ == acquisitions.__name__}
+    check_complete(public & {*acquisitions.__all__}, {type(one).__name__ for one in EVERY.values()}, EXEMPT)
 
 
 @pytest.fixture(params=EVERY)
@@ -68,7 +90,7 @@ def test_gradients_are_those_of_finite_differences(acquisition: Acquisition) -> 
 
 def test_slopes_in_closed_form_are_those_of_automatic_differentiation(acquisition: Acquisition) -> None:
     if not isinstance(acquisition, ClosedFormAcquisition):
-        return  # the search then differentiates automatically
+        pytest.skip("no slopes in closed form: the search differentiates automatically")
     mean, variance = (v.requires_grad_() for v in candidates())
     expected = torch.autograd.grad(acquisition(mean, variance).sum(), (mean, variance))
     scores, *slopes = acquisition.with_slopes(mean.detach(), variance.detach())
@@ -92,3 +114,40 @@ def test_an_optimizer_takes_the_arm_with_the_largest_score(acquisition: Acquisit
     gp.observe(X[told], [float(np.sin(5.0 * X[i, 0])) for i in told])
     posterior = gp.posterior(X)
     assert opt.ask().index == int(acquisition(posterior.mean, posterior.variance).argmax())
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=ACQUISITIONS)
+def rule(request: pytest.FixtureRequest) -> AcquisitionRule:
+    return ACQUISITIONS[request.param]
+
+
+POINTS = torch.as_tensor(np.random.default_rng(5).random((30, 1)))
+
+
+def built(rule: AcquisitionRule, seed: int = 0) -> Criterion:
+    return rule.build(model(12), 1.5, 0.3, np.random.default_rng(seed))
+
+
+def test_a_criterion_is_one_function_wherever_it_is_asked(rule: AcquisitionRule) -> None:
+    criterion = built(rule)
+    whole = criterion(POINTS)
+    # Products of other shapes round differently.
+    torch.testing.assert_close(torch.cat([criterion(POINTS[:3]), criterion(POINTS[3:])]), whole, rtol=0.0, atol=1e-9)
+
+
+def test_criteria_differ_by_their_random_numbers_where_the_rule_says_so(rule: AcquisitionRule) -> None:
+    scores = built(rule)(POINTS)
+    assert torch.equal(built(rule)(POINTS), scores)
+    assert torch.equal(built(rule, seed=1)(POINTS), scores) is not rule.is_random
+
+
+def test_rows_that_are_not_closed_come_once_each_in_the_same_order(rule: AcquisitionRule) -> None:
+    closed = torch.arange(len(POINTS)) % 4 == 1
+    rows = list(built(rule).ranked(PoolMaximizer(POINTS), closed.clone()))
+    assert sorted(rows) == (~closed).nonzero()[:, 0].tolist()
+    assert rows == list(built(rule).ranked(PoolMaximizer(POINTS), closed.clone()))
+    if not rule.is_random:
+        assert bool((built(rule)(POINTS)[rows].diff() < 1e-9).all())

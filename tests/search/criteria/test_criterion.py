@@ -257,14 +257,6 @@ def test_thompson_scores_are_joint_samples() -> None:
     assert float((torch.cov(draws.T) - covariance).abs().max()) < error
 
 
-def test_a_thompson_draw_is_one_function_wherever_it_is_asked() -> None:
-    m, X = model()
-    criterion = ACQUISITIONS["thompson"].build(m, 2.0, 0.0, np.random.default_rng(0))
-    whole = criterion(X)
-    # Products of other shapes round differently.
-    torch.testing.assert_close(torch.cat([criterion(X[:3]), criterion(X[3:])]), whole, rtol=0.0, atol=1e-9)
-
-
 # -- where trials failed -----------------------------------------------------------------------------------------------
 
 
