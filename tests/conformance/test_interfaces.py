@@ -1,11 +1,12 @@
 """What every interface keeps to: the same problem, seed and log give the points of an `Optimizer`.
 
-An adapter with ask and tell joins by a line in `INTERFACES`.
+An adapter with ask and tell joins by a line in `INTERFACES`, or by a file of tests that runs this suite.
 """
 
 import contextlib
 import io
 import json
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,9 +17,11 @@ from gest_api.vocs import VOCS, ContinuousVariable
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import bkbopt as bo
+from bkbopt import adapters
 from bkbopt.adapters import shell
 from bkbopt.adapters.gest import BKBGenerator
 from bkbopt.adapters.optuna import BKBSampler
+from tests.conformance.suites import check_complete, joined
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
@@ -105,6 +108,20 @@ class Shell:
 
 
 INTERFACES: dict[str, Callable[[Path], Interface]] = {"gest": Generator, "optuna": Study, "shell": Shell}
+#: Adapters without ask and tell.
+EXEMPT = {
+    "botorch": "a model: BoTorch chooses the points",
+    "river": "online learners",
+    "studies": "an optimizer of a study's trials, to be read",
+}
+
+
+def test_every_adapter_is_a_subject_or_exempt() -> None:
+    modules = {info.name for info in pkgutil.iter_modules(adapters.__path__)}
+    elsewhere = {
+        name.removeprefix("adapters.") for name in joined("test_interfaces", {f"adapters.{m}" for m in modules})
+    }
+    check_complete(modules, INTERFACES.keys() | elsewhere, EXEMPT)
 
 
 @pytest.fixture(params=INTERFACES)

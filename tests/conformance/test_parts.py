@@ -19,6 +19,7 @@ from bkbopt.search.maximizers.versions import Versions
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored import StoredPool, encoded_pool
+from tests.conformance.suites import check_complete, implementations
 from tests.spaces.stored_sources import mapped
 
 X = torch.as_tensor(np.random.default_rng(3).random((3000, 2), dtype=np.float32)).double()
@@ -36,6 +37,8 @@ def of_disk(folder: Path) -> Part:
 
 
 PARTS: dict[str, Callable[[Path], Part]] = {"memory": of_memory, "disk": of_disk}
+#: The class of each part.
+KINDS = {"memory": LocalPart, "disk": LocalPart, "cluster": ClusterPart}
 
 
 @contextlib.contextmanager
@@ -56,11 +59,18 @@ def of_cluster(folder: Path) -> Iterator[Part]:
 @pytest.fixture(params=[*PARTS, pytest.param("cluster", marks=pytest.mark.slow)])
 def part(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Part]:
     if request.param != "cluster":
-        yield PARTS[request.param](tmp_path)
+        part = PARTS[request.param](tmp_path)
+        assert type(part) is KINDS[request.param]
+        yield part
         return
     with warnings.catch_warnings(), of_cluster(tmp_path) as part:
         warnings.simplefilter("ignore")  # of event loops that the cluster is done with
+        assert type(part) is KINDS["cluster"]
         yield part
+
+
+def test_every_part_of_the_package_is_a_subject() -> None:
+    check_complete(implementations(Part), {kind.__name__ for kind in KINDS.values()}, {})
 
 
 def surrogate(n: int = 8) -> bo.BKB:

@@ -9,7 +9,10 @@ import torch
 
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.rows import RowSource
+from bkbopt.spaces.sources import SUFFIXES
 from bkbopt.spaces.stored import StoredPool, encoded_pool
+from tests.conformance.suites import check_complete, implementations
 from tests.spaces.stored_sources import ARRAY_SOURCES, FRAME, ROWS, TABLE_SOURCES
 
 SOURCES = {**ARRAY_SOURCES, **TABLE_SOURCES}
@@ -18,6 +21,16 @@ SOURCES = {**ARRAY_SOURCES, **TABLE_SOURCES}
 def in_memory(name: str) -> EncodedPool:
     pool = Pool(ROWS) if name in ARRAY_SOURCES else Pool(FRAME, id_column="name")
     return EncodedPool(pool, scale=True, has_kernel=False)
+
+
+#: Sources of rows that are not those of a stored pool.
+EXEMPT = {"ProductRows": "rows of a product are computed; tests/spaces/test_product_pool.py compares them with a list"}
+
+
+def test_every_source_of_rows_is_a_subject_or_exempt(tmp_path: Path) -> None:
+    made = encoded_pool(Pool(SOURCES["memmap"](tmp_path)), scale=True, has_kernel=False)
+    check_complete(implementations(RowSource), {type(made.X).__name__}, EXEMPT)
+    assert {suffix for suffix in SUFFIXES if suffix[1:] in SOURCES} == {*SUFFIXES}
 
 
 @pytest.fixture(params=SOURCES)

@@ -11,6 +11,9 @@ from bkbopt.errors import ArgumentTypeError, NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.registry import registered_classes
+from tests.conformance.suites import check_complete, implementations
 from tests.conformance.surrogate_subjects import (
     FACTORIES,
     KERNEL,
@@ -28,6 +31,12 @@ from tests.conformance.surrogate_subjects import (
 @pytest.fixture(params=FACTORIES)
 def factory(request: pytest.FixtureRequest) -> Factory:
     return FACTORIES[request.param]
+
+
+def test_every_surrogate_of_the_package_has_a_name_and_is_a_subject() -> None:
+    subjects = {type(make(None, None)).__name__ for make in FACTORIES.values()}
+    check_complete(implementations(Surrogate), subjects, {})
+    check_complete(registered_classes(), subjects, {})
 
 
 def test_nothing_is_known_before_the_first_observation(factory: Factory) -> None:
