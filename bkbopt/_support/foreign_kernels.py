@@ -18,7 +18,7 @@ from torch import Tensor
 from bkbopt._support.foreign_functions import Way, real_tensor, way_of
 from bkbopt.errors import KernelError
 
-__all__ = ["CallableKernel", "GPyTorchKernel"]
+__all__ = ["CallableKernel", "FittableCallable", "GPyTorchKernel"]
 
 
 class _Dense(torch.nn.Module):
@@ -145,6 +145,33 @@ class CallableKernel:
         if self._own_diag is not None:
             self._own_diag(A)
         return self.function(A, B)
+
+
+@dataclass(frozen=True)
+class FittableCallable(CallableKernel):
+    """A kernel of the user's own with the hyper-parameters of a `bkbopt.kernels.FittableKernel`.
+
+    Its values are checked as those of any callable. Derivatives in closed form, if it has any, are not used.
+    """
+
+    @property
+    def theta(self) -> Tensor:
+        """See `FittableKernel`."""
+        return cast(Tensor, self._own.theta)
+
+    def with_theta(self, theta: Tensor) -> "FittableCallable":
+        """See `FittableKernel`."""
+        other = FittableCallable(self._own.with_theta(theta), self.objects)
+        other._ways.extend(self._ways)
+        return other
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return cast(Tensor, self._own.log_prior())
+
+    @property
+    def _own(self) -> Any:
+        return self.function
 
 
 def _checked(values: object, shape: tuple[int, ...], X: Tensor) -> Tensor:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from torch import Tensor
 
-from bkbopt._support.foreign_kernels import CallableKernel, GPyTorchKernel
+from bkbopt._support.foreign_kernels import CallableKernel, FittableCallable, GPyTorchKernel
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.kernels.ard import ARDKernel
-from bkbopt.kernels.base import Kernel
+from bkbopt.kernels.base import Kernel, is_fittable
 from bkbopt.kernels.spherical import SphericalKernel
 from bkbopt.kernels.structured import ColumnsKernel, RotatedKernel, SumKernel
 
@@ -85,6 +86,8 @@ OURS = (
 def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
     """A `Kernel` from a kernel of bkbopt, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
 
+    A callable with the members of a `FittableKernel` can be fitted.
+
     Raises:
         ArgumentTypeError: `kernel` is none of these.
 
@@ -102,4 +105,4 @@ def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel
             f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}"
             "; pass an object that can be called."
         )
-    return CallableKernel(kernel, objects)
+    return (FittableCallable if is_fittable(cast(Kernel, kernel)) else CallableKernel)(kernel, objects)

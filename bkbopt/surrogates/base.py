@@ -188,7 +188,7 @@ class SurrogateBase(ABC, Generic[T]):
                 "kernel: expected a callable (list_a, list_b) -> matrix for a pool of objects, got "
                 f"{type(self.kernel).__name__}, which takes vectors."
             )
-        self._kernel = CallableKernel(self.kernel.function, objects)
+        self._kernel = as_kernel(self.kernel.function, objects)
 
     def of_limits(self) -> Surrogate:
         """See `Surrogate`; by default this one."""

@@ -1,6 +1,7 @@
 """Kernels of others: GPyTorch's and callables through our wrappers."""
 
 import math
+from typing import Any
 
 import gpytorch
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt import BKB, ExactGP, LearnerSurrogate
-from bkbopt.errors import ArgumentTypeError
+from bkbopt.errors import ArgumentTypeError, KernelError
 from bkbopt.kernels import (
     CallableKernel,
     FittableKernel,
@@ -21,6 +22,7 @@ from bkbopt.kernels import (
 )
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import fit_hyperparameters
+from tests.conformance.kernel_subjects import Sine
 from tests.kernels.twins import FORMS, ours, random_points, theirs
 
 
@@ -39,14 +41,12 @@ def parameters_of(kernel: gpytorch.kernels.Kernel) -> dict[str, Tensor]:
 # -- GPyTorch's ------------------------------------------------------------------------------------------------------
 
 
-def test_wrapped_gpytorch_kernel_has_its_values_and_gradients() -> None:
+def test_wrapped_gpytorch_kernel_has_its_values() -> None:
     for form in FORMS:
         wrapped = GPyTorchKernel.wrap(theirs(form))
         A, B = random_points(7), random_points(5, seed=1)
         torch.testing.assert_close(wrapped(A, B), theirs(form)(A, B).to_dense().detach(), rtol=1e-15, atol=1e-15)
         torch.testing.assert_close(wrapped.diag(A), torch.full((7,), 2.5, dtype=torch.float64))
-    theta = wrapped.theta.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda t: wrapped.with_theta(t)(A, B), (theta,))
 
 
 def test_wrapped_gpytorch_kernel_respects_its_priors() -> None:
@@ -177,6 +177,46 @@ def test_callable_sees_objects_where_points_are_row_numbers() -> None:
     gp.observe(rows[:3], [1.0, 0.0, -1.0])
     mean = gp.posterior(rows).mean
     assert float(mean[3]) == pytest.approx(float(mean[0]), rel=1e-12)  # equal words, equal beliefs
+
+
+def test_hyper_parameters_of_a_users_own_kernel_are_fitted() -> None:
+    own = Sine(torch.zeros(2).double())
+    gp = ExactGP(own, 1e-2)
+    X = 3.0 * random_points(30)
+    gp.observe(X, 5.0 * torch.sin(1.05 * X).sum(1))
+    fitted, _ = fit_hyperparameters(gp.observations, gp.kernel, 1e-2)
+    assert isinstance(fitted, FittableKernel)
+    assert float(fitted.theta[0].exp()) == pytest.approx(1.05, rel=1e-3)
+    assert float(fitted.theta[1]) > 0.5  # the data's variance is far above 1
+    assert own.theta.tolist() == [0.0, 0.0]
+
+
+def test_values_of_a_users_fittable_kernel_are_checked() -> None:
+    class Bad(Sine):
+        def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+            return math.nan * X1 @ X2.T
+
+    with pytest.raises(KernelError, match="kernel: expected finite values, got NaN"):
+        ExactGP(Bad(torch.zeros(2).double()), 1e-2).observe(random_points(3), np.ones(3))
+
+
+def test_a_users_fittable_kernel_of_objects_stays_fittable() -> None:
+    class OfLists(Sine):
+        def _features(self, X: Any) -> Tensor:
+            return super()._features(torch.tensor(X, dtype=torch.float64))
+
+        def with_theta(self, theta: Tensor) -> "OfLists":
+            return OfLists(theta)
+
+    gp = ExactGP(OfLists(torch.zeros(2).double()), 1e-2)
+    gp.bind_objects([[0.5], [2.0]])
+    kernel = gp.kernel
+    assert isinstance(kernel, FittableKernel)
+    rows = torch.arange(2.0, dtype=torch.float64)[:, None]
+    again = kernel.with_theta(torch.tensor([0.5, 0.0]).double())
+    assert float(again(rows, rows)[0, 1]) == pytest.approx(
+        1.0 + math.sin(0.5 * math.exp(0.5)) * math.sin(2.0 * math.exp(0.5))
+    )
 
 
 def test_as_kernel_refuses_what_cannot_be_called() -> None:
