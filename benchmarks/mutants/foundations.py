@@ -216,6 +216,13 @@ SUPPORT = (
 
 KERNELS = (
     Fault(
+        "the hyper-parameters of a user's own kernel are not fitted",
+        "kernels/foreign.py",
+        "FittableCallable if is_fittable(cast(Kernel, kernel)) else CallableKernel",
+        "CallableKernel",
+        ("kernels/test_foreign.py",),
+    ),
+    Fault(
         "a sum has closed form whatever its parts have",
         "kernels/base.py",
         "return has_own and all(_has_members(part, protocol) for part in parts_of(kernel))",
@@ -241,21 +248,21 @@ KERNELS = (
         "kernels/spherical.py",
         "by_lengthscale = 4.0 * a1 * (apart -",
         "by_lengthscale = 4.0 * a1 * (apart +",
-        ("kernels/test_structured.py",),
+        ("conformance/test_kernels.py",),
     ),
     Fault(
         "the slope by a category's scale counts pairs that are alike",
         "kernels/ard.py",
         "by_categories(codes, M * K, False, by_hamming)",
         "by_categories(codes, M * K, True, by_hamming)",
-        ("surrogates/test_gradients.py", "kernels/test_kernels.py"),
+        ("surrogates/test_gradients.py", "conformance/test_kernels.py"),
     ),
     Fault(
         "the slope by a category's variance leaves out the points themselves",
         "kernels/_loops.py",
         "(M[i, i] if equal else 0.0)",
         "0.0",
-        ("surrogates/test_gradients.py", "kernels/test_structured.py"),
+        ("surrogates/test_gradients.py", "conformance/test_kernels.py"),
     ),
     Fault(
         "Matern-5/2 has another polynomial where gradients are wanted",
@@ -318,7 +325,7 @@ KERNELS = (
         "kernels/_loops.py",
         "-a[j] / 3.0 * total(terms, m)",
         "a[j] / 3.0 * total(terms, m)",
-        ("kernels/test_structured.py",),
+        ("conformance/test_kernels.py",),
     ),
     Fault(
         "slopes of the ripples forget their categories",
@@ -332,7 +339,7 @@ KERNELS = (
         "kernels/structured.py",
         "lambda M: pullback(M) @ self.R.T",
         "lambda M: pullback(M) @ self.R",
-        ("kernels/test_structured.py",),
+        ("conformance/test_kernels.py",),
     ),
     Fault(
         "negative prior variances pass",

@@ -53,14 +53,6 @@ def test_gradients_in_points_are_gpytorchs(form: str) -> None:
     torch.testing.assert_close(*gradients, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_gradients_in_hyperparameters_are_those_of_finite_differences(form: str) -> None:
-    A, B = random_points(5), random_points(4, seed=1)
-    kernel = ours(form)
-    theta = kernel.theta.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda t: kernel.with_theta(t)(A, B), (theta,))
-
-
 def test_gradient_in_a_point_is_finite_and_zero_at_a_point_itself() -> None:
     for form in ("rbf", "matern32", "matern52"):
         X = random_points(3).requires_grad_()
@@ -103,14 +95,6 @@ def test_categories_alone_make_a_positive_definite_kernel() -> None:
     K = gram(kernel, grid)
     assert float(torch.linalg.eigvalsh(K)[0]) > 1e-3
     assert torch.equal(kernel.diag(grid), torch.ones(12, dtype=torch.float64))
-
-
-def test_theta_round_trip_keeps_the_kernel() -> None:
-    kernel = rbf(4, [0.1, 0.2, 0.3], 7.0, categorical=[2])
-    again = kernel.with_theta(kernel.theta)
-    X = random_points(6, 4)
-    assert torch.equal(again(X, X), kernel(X, X))
-    assert (again.form, again.categorical, again.prior_loc) == (kernel.form, kernel.categorical, kernel.prior_loc)
 
 
 def test_log_prior_is_normal_on_the_logarithms() -> None:

@@ -1,114 +1,24 @@
-"""Sums over columns, sums of kernels, rotations; and the closed-form derivatives of all kernels."""
+"""Sums over columns, sums of kernels, rotations; what all kernels keep to is in `tests/conformance`."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from sklearn.gaussian_process.kernels import Matern
-from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.errors import KernelError
 from bkbopt.kernels import (
-    ClosedFormKernel,
     ColumnsKernel,
-    FittableKernel,
     RotatedKernel,
-    SphericalKernel,
     SumKernel,
     as_kernel,
     matern52,
     rbf,
 )
-from bkbopt.kernels.ard import FORMS, ARDKernel
+from bkbopt.kernels.ard import ARDKernel
 from bkbopt.kernels.base import has_closed_form, is_fittable
-
-DIM, CATEGORY = 4, 2
-
-
-def rotation(columns: tuple[int, ...] = (0, 1, 3)) -> Tensor:
-    generator = torch.Generator().manual_seed(3)
-    R, index = torch.eye(DIM, dtype=torch.float64), torch.tensor(columns)
-    A = torch.randn(len(columns), len(columns), generator=generator, dtype=torch.float64)
-    R[index[:, None], index] = torch.linalg.qr(A)[0]
-    return R
-
-
-def moved(kernel: FittableKernel) -> FittableKernel:
-    """The kernel away from where it starts, differently in each hyper-parameter."""
-    return kernel.with_theta(kernel.theta + torch.linspace(-0.4, 0.5, len(kernel.theta), dtype=torch.float64))
-
-
-ARD, COLUMNS = matern52(DIM, categorical=[CATEGORY]), ColumnsKernel.start(DIM, [CATEGORY])
-CLOSED = {
-    **{form: replace(ARD, form=form) for form in FORMS},
-    "inactive": matern52(DIM, categorical=[CATEGORY], inactive=[1]),
-    "columns": COLUMNS,
-    "numbers only": ColumnsKernel.start(DIM),
-    "sum": SumKernel((ARD, COLUMNS)),
-    "rotated": RotatedKernel(ARD, rotation()),
-    "rotated sum": SumKernel((RotatedKernel(ARD, rotation()), COLUMNS)),
-    "ripples": SumKernel((ARD, replace(ARD, form="rbf", height_prior=(-2.0, 1.5)))),
-    "spherical": SphericalKernel.start(DIM, [CATEGORY]),
-    "trend": SumKernel((ARD, SphericalKernel.start(DIM, [CATEGORY]))),
-}
-
-
-def points(n: int, seed: int = 0) -> Tensor:
-    X = torch.rand(n, DIM, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    X[:, CATEGORY] = (3.0 * X[:, CATEGORY]).floor()
-    return X
-
-
-@pytest.fixture(params=CLOSED)
-def kernel(request: pytest.FixtureRequest) -> ClosedFormKernel:
-    kernel = moved(CLOSED[request.param])
-    assert isinstance(kernel, ClosedFormKernel)
-    return kernel
-
-
-def test_derivative_by_hyper_parameters_is_that_of_automatic_differentiation(kernel: ClosedFormKernel) -> None:
-    U = points(15)
-    M = torch.randn(15, 15, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    M = M + M.T
-    theta = kernel.theta.clone().requires_grad_()
-    K = kernel.with_theta(theta)(U, U)
-    (expected,) = torch.autograd.grad((M * K).sum(), theta)
-    value, pullback = kernel.by_theta(U)(kernel.theta.numpy())
-    np.testing.assert_allclose(value, K.detach().numpy(), rtol=1e-12, atol=1e-14)
-    # Sums of 225 terms of size one.
-    np.testing.assert_allclose(pullback(M.numpy()), expected.numpy(), rtol=1e-10, atol=1e-12)
-
-
-def test_derivative_by_points_is_that_of_automatic_differentiation(kernel: ClosedFormKernel) -> None:
-    X, U = points(5, seed=2).requires_grad_(), points(15)
-    M = torch.randn(5, 15, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    K = kernel(X, U)
-    (expected,) = torch.autograd.grad((M * K).sum(), X)
-    value, pullback = kernel.sloped(U)(X.detach())
-    torch.testing.assert_close(value, K.detach(), rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(pullback(M), expected, rtol=1e-10, atol=1e-12)
-
-
-def test_prior_variances_are_the_diagonal(kernel: ClosedFormKernel) -> None:
-    X = points(9)
-    torch.testing.assert_close(kernel(X, X).diagonal(), kernel.diag(X), rtol=1e-12, atol=0.0)
-
-
-def test_slope_of_the_prior_is_that_of_its_density(kernel: ClosedFormKernel) -> None:
-    theta = kernel.theta.clone().requires_grad_()
-    (expected,) = torch.autograd.grad(kernel.prior.log_density(theta), theta)
-    value, slope = kernel.prior.with_slope(kernel.theta.numpy())
-    np.testing.assert_allclose(slope, expected.numpy(), rtol=1e-12, atol=1e-15)
-    for density in (kernel.log_prior(), kernel.prior.log_density(kernel.theta)):
-        assert value == pytest.approx(float(density), rel=1e-12)
-
-
-def test_kernel_is_taken_as_it_is(kernel: ClosedFormKernel) -> None:
-    assert as_kernel(kernel) is kernel
+from tests.conformance.kernel_subjects import ARD, COLUMNS, DIM, Sine, points, rotation
 
 
 @pytest.mark.parametrize("n", [0, 1, 256, 257])
@@ -168,18 +78,6 @@ def test_hyper_parameters_of_a_sum_are_those_of_its_parts() -> None:
     assert torch.equal(torch.cat([first.theta, second.theta]), theta)
 
 
-def test_points_of_other_columns_are_refused(kernel: ClosedFormKernel) -> None:
-    with pytest.raises(KernelError, match="kernel: expected points with 4 columns"):
-        kernel(points(2), torch.zeros(2, 3, dtype=torch.float64))
-
-
-def test_away_from_the_hosts_memory_nothing_is_compiled(kernel: ClosedFormKernel) -> None:
-    # The meta device stands for a GPU: it computes shapes, and refuses what reads numbers.
-    away = points(3).to("meta")
-    assert has_closed_form(kernel, points(3))
-    assert not has_closed_form(kernel, away)
-
-
 def test_columns_are_summed_where_the_points_are() -> None:
     away = torch.empty(3, DIM, dtype=torch.float64, device="meta")
     assert COLUMNS.to(torch.device("meta"))(away, away).device.type == "meta"
@@ -204,22 +102,6 @@ def test_a_compound_kernel_lacks_what_a_part_of_it_lacks() -> None:
 
 
 def test_hyper_parameters_may_be_an_attribute_of_the_instance() -> None:
-    class Line:
-        def __init__(self, theta: Tensor) -> None:
-            self.theta = theta
-
-        def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-            return self.theta.exp() * X1 @ X2.T
-
-        def diag(self, X: Tensor) -> Tensor:
-            return self.theta.exp() * (X * X).sum(1)
-
-        def with_theta(self, theta: Tensor) -> "Line":
-            return Line(theta)
-
-        def log_prior(self) -> Tensor:
-            return -0.5 * self.theta.square().sum()
-
-    line = Line(torch.zeros(1, dtype=torch.float64))
-    assert is_fittable(line)
-    assert not has_closed_form(line, points(3))
+    own = Sine(torch.zeros(2, dtype=torch.float64))
+    assert is_fittable(own)
+    assert not has_closed_form(own, points(3))

@@ -22,6 +22,7 @@ from bkbopt.learners import (
     SkeGD,
     SketchedKONS,
 )
+from tests.conformance.suites import classes
 from tests.learners.everyone import (
     CLASSIFIERS,
     LABELS,
@@ -44,6 +45,7 @@ from tests.sweeps import slow_but, sweep
 
 def test_list_names_every_learner() -> None:
     assert set(exported().values()) == {type(make()) for make in LEARNERS.values()}
+    assert set(exported().values()) == {cls for cls in classes() if issubclass(cls, OnlineLearner)}
 
 
 # -- scikit-learn ----------------------------------------------------------------------------------------------------
