@@ -101,12 +101,6 @@ def test_dictionary_of_a_kernel_that_is_none_is_refused() -> None:
         Nystrom.from_points(as_kernel(lambda A, B: -rbf(2)(A, B)), random_points(3))
 
 
-def test_features_are_differentiable() -> None:
-    features = Nystrom.from_points(KERNEL, random_points(5))
-    X = random_points(3, 1).requires_grad_()
-    assert torch.autograd.gradcheck(lambda T: (features(T), features.residual(T, features(T))), (X,))
-
-
 def test_without_residual_keeps_the_features_and_drops_the_rest() -> None:
     features = Nystrom.from_points(KERNEL, random_points(5))
     starved = WithoutResidual(features)
