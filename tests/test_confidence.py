@@ -1,4 +1,4 @@
-"""Confidence widths: each formula against its source, their units, and their coverage."""
+"""Confidence widths: each formula against its source, and their coverage; all schedules are in `tests/conformance`."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from bkbopt import BKB, ExactGP, confidence
 from bkbopt.confidence import (
     Batch,
     Chowdhury,
-    Confidence,
     Constant,
     Practical,
     ScheduleContext,
@@ -24,20 +23,11 @@ from bkbopt.confidence import (
 )
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import gram, rbf
+from tests.conformance.test_schedules import SCHEDULES
 from tests.sweeps import slow_but
 
 P = ScheduleContext(t=40, dim=3, n_arms=500, lam=0.04, kappa2=2.0, effective_dimension=7.5, log_growth=31.0)
 XI, F, DELTA, EPS = 0.2, 1.7, 0.05, 0.25
-SCHEDULES = [
-    Constant(1.5),
-    Practical(),
-    Theorem2(F, XI),
-    Theorem2(F, XI, form="printed"),
-    Theorem2(F, XI, form="running"),
-    Srinivas(),
-    Chowdhury(),
-    Batch(Constant(1.0)),
-]
 
 
 def test_printed_form_is_theorem_2_divided_by_the_root_of_lam() -> None:
@@ -61,7 +51,7 @@ def test_printed_form_takes_the_sum_of_leverages_unclamped_and_no_other_schedule
     radius = 2.0 * XI * math.sqrt(alpha * math.log(2.0 * 40) * 300.0 + math.log(1.0 / DELTA))
     radius += (1.0 + 1.0 / math.sqrt(1.0 - EPS)) * math.sqrt(0.04) * F
     assert Theorem2(F, XI, DELTA, EPS, "printed")(coarse) == pytest.approx(radius / 0.2, rel=1e-14)
-    for schedule in SCHEDULES:
+    for schedule in SCHEDULES.values():
         is_printed = isinstance(schedule, Theorem2) and schedule.form == "printed"
         assert (schedule(coarse) == schedule(P)) != is_printed
 
@@ -113,33 +103,6 @@ def test_batch_widens_by_the_leverages_in_flight_up_to_the_budget() -> None:
     assert at(0.0) == 2.0
     assert at(0.5) == pytest.approx(2.0 * math.sqrt(1.5), rel=1e-14)
     assert at(100.0) == 4.0
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
-@pytest.mark.parametrize("c", [1e-3, 10.0])
-def test_widths_have_no_unit(schedule: Confidence, c: float) -> None:
-    """Everything measured in other units of y gives the same multiple of a standard deviation."""
-    other = replace(P, lam=P.lam * c**2, kappa2=P.kappa2 * c**2)
-    # The noise is measured in y. The norm keeps its number, since the kernel changes too.
-    scaled = (
-        replace(schedule, noise_std=schedule.noise_std * c) if isinstance(schedule, Theorem2 | Chowdhury) else schedule
-    )
-    if isinstance(schedule, Theorem2) and schedule.form == "printed":
-        # kappa2 t in its logarithm has a unit: an erratum of the paper, which the safe form mends.
-        assert scaled(other) != pytest.approx(schedule(P), rel=1e-3)
-    else:
-        assert scaled(other) == pytest.approx(schedule(P), rel=1e-12)
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
-def test_widths_are_finite_at_the_first_step_and_never_shrink_with_what_is_learnt(schedule: Confidence) -> None:
-    widths = [
-        schedule(ScheduleContext(t, 2, 100, 0.1, 1.0, d, g, batch_leverage=g))
-        for t, d, g in [(0, 0.0, 0.0), (1, 0.9, 1.0), (10, 5.0, 8.0), (10_000, 50.0, 200.0)]
-    ]
-    assert all(math.isfinite(w) and w >= 0.0 for w in widths)
-    assert widths == sorted(widths)
-    assert isinstance(schedule, Confidence)
 
 
 def test_widths_are_finite_with_the_smallest_probability() -> None:
