@@ -245,7 +245,7 @@ class Embedding:
         return slopes if self.is_whole else slopes[:, self.columns] * self.width
 
     def project(self, X: Tensor) -> Tensor:
-        """The space's points `U (n, k)` nearest to encoded points `X (n, d)`; exact for points inside the space."""
+        """The space's points `U (n, k)` nearest to encoded points `X (n, d)`; those inside are met up to rounding."""
         if self.is_whole:
             return X
         if self.space is None or not len(self.columns):

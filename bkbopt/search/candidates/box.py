@@ -54,6 +54,8 @@ N_NEAR = 64
 AWAY, NEAR_END = (-4.5, -2.0), 0.01
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
+#: Decimals that tell points from those that are taken, which come back from wider ranges with other roundings.
+DECIMALS = 12
 
 
 @runtime_checkable
@@ -109,9 +111,12 @@ class _Taken:
 
     def among(self, U: Tensor) -> list[bool]:
         """Which of the points `U (n, k)` are taken, (n,)."""
-        if not self.keys:
-            return [False] * len(U)
-        return [key in self.keys for key in row_keys(U if self.columns is None else U[:, self.columns])]
+        return [key in self.keys for key in self.keys_of(U, self.columns)] if self.keys else [False] * len(U)
+
+    @staticmethod
+    def keys_of(U: Tensor, columns: list[int] | None) -> list[bytes]:
+        """The keys of the points `U (n, k)`."""
+        return row_keys((U if columns is None else U[:, columns]).round(decimals=DECIMALS))
 
 
 @dataclass(frozen=True)
@@ -237,7 +242,7 @@ class BoxCandidates:
         if not len(taken):
             return _Taken(set(), columns)
         U = self.embedding.project(taken[self.embedding.holds(taken)])
-        return _Taken(set(row_keys(U if columns is None else U[:, columns])), columns)
+        return _Taken(set(_Taken.keys_of(U, columns)), columns)
 
     def _first_open(self, U: Tensor, taken: _Taken) -> Choice | None:
         return self._first_of(first_then_blocks(U), taken)
