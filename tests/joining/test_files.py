@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import test_acquisitions, test_interfaces, test_surrogates
+from tests.conformance import (
+    test_acquisitions,
+    test_interfaces,
+    test_kernels,
+    test_schedules,
+    test_surrogates,
+)
 from tests.conformance.suites import suite
 from tests.learners import test_base, test_base_input, test_base_states
 
@@ -28,6 +34,7 @@ class Kind:
         suites: arguments of pytest that select its conformance suite.
         names: what the selected tests have in their names.
         own: its own file of tests, made of the one beside this file.
+        name: its class.
     """
 
     at: str
@@ -35,6 +42,7 @@ class Kind:
     suites: list[str]
     names: str
     own: str
+    name: str
 
     @property
     def files(self) -> set[str]:
@@ -53,12 +61,14 @@ KINDS = {
             ]
         },
         ["tests/conformance/test_surrogates.py"],
-        "FirstPoints",
+        "FirstPoints or subject",
         "tests/surrogates/test_first_points.py",
+        "FirstPoints",
     ),
     "acquisition": Kind(
         "bkbopt/search/criteria/acquisition.py",
         {
+            "bkbopt/search/criteria/acquisition.py": [('"LogGain"]', '"LogGain", "LogPI"]')],
             "bkbopt/search/criteria/criterion.py": [
                 ("    LogFeasibility,\n)", "    LogFeasibility,\n    LogPI,\n)"),
                 (
@@ -67,11 +77,12 @@ KINDS = {
                     "    return _Scored(model, LogPI(incumbent))\n\n\nACQUISITIONS = {\n"
                     '    "logpi": AcquisitionRule(_build_logpi),',
                 ),
-            ]
+            ],
         },
         ["tests/conformance/test_acquisitions.py"],
-        "logpi",
+        "logpi or every",
         "tests/search/criteria/test_logpi.py",
+        "LogPI",
     ),
     "learner": Kind(
         "bkbopt/learners/recent_mean.py",
@@ -82,15 +93,41 @@ KINDS = {
             ]
         },
         ["tests/learners/test_base.py", "tests/learners/test_base_input.py", "tests/learners/test_base_states.py"],
-        "RecentMean",
+        "RecentMean or every_learner",
         "tests/learners/test_recent_mean.py",
+        "RecentMean",
     ),
     "adapter": Kind(
         "bkbopt/adapters/lists.py",
         {"pyproject.toml": [("gest = [", 'skopt = ["scikit-optimize>=0.10.2"]\ngest = [')]},
-        ["tests/test_import.py"],
-        "import",
+        ["tests/test_import.py", "tests/conformance/test_interfaces.py"],
+        "import or subject",
         "tests/adapters/test_lists.py",
+        "ListOptimizer",
+    ),
+    "kernel": Kind(
+        "bkbopt/kernels/periodic.py",
+        {
+            "bkbopt/kernels/__init__.py": [
+                ('    "Kernel",\n', '    "Kernel",\n    "Periodic",\n'),
+                ("import SphericalKernel\n", "import SphericalKernel\nfrom bkbopt.kernels.periodic import Periodic\n"),
+            ]
+        },
+        ["tests/conformance/test_kernels.py"],
+        "subject",
+        "tests/kernels/test_periodic.py",
+        "Periodic",
+    ),
+    "schedule": Kind(
+        "bkbopt/confidence.py",
+        {
+            "bkbopt/confidence.py": [('    "Constant",\n', '    "Constant",\n    "Growing",\n')],
+            "bkbopt/optimizer/description.py": [("(confidence.Constant,", "(confidence.Constant, confidence.Growing,")],
+        },
+        ["tests/conformance/test_schedules.py"],
+        "Growing or subject",
+        "tests/test_growing.py",
+        "Growing",
     ),
 }
 
@@ -101,13 +138,14 @@ def test_one_more_of_a_kind_changes_three_files_at_most(kind: str) -> None:
 
 
 def test_no_suite_is_empty() -> None:
-    learners = (test_base, test_base_input, test_base_states)
-    sizes = [len(suite(test_surrogates, "factory")), len(suite(test_acquisitions, "acquisition"))]
-    sizes += [len(suite(test_interfaces, "interface"))] + [
-        len(suite(module, "make") | suite(module, "base")) for module in learners
+    suites = [suite(test_surrogates, "factory"), suite(test_acquisitions, "acquisition")]
+    suites += [suite(test_interfaces, "interface"), suite(test_schedules, "schedule")]
+    suites += [suite(test_kernels, "kernel"), suite(test_kernels, "fittable")]
+    suites += [
+        suite(module, "make") | suite(module, "base") for module in (test_base, test_base_input, test_base_states)
     ]
-    assert min(sizes) >= 1
-    assert sum(sizes) > 30
+    assert min(map(len, suites)) >= 1
+    assert sum(map(len, suites)) > 30
 
 
 @pytest.mark.slow
@@ -122,9 +160,7 @@ def test_a_newcomer_in_the_package_passes_its_suite_and_gets_an_entry_in_the_ref
         (shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path))
     code, at = (NEWCOMERS / f"{kind}.py").read_text(), tmp_path / add.at
     if at.exists():  # a class in a module that there is
-        body, text = code[code.index("@dataclass") :], at.read_text()
-        assert text.count('"LogGain"]') == 1
-        at.write_text(text.replace('"LogGain"]', '"LogGain", "LogPI"]') + f"\n\n{body}")
+        at.write_text(f"{at.read_text()}\n\n{code[code.index('@dataclass') :]}")
     else:
         at.write_text(code)
     for name, changes in add.lines.items():
@@ -155,7 +191,4 @@ def test_a_newcomer_in_the_package_passes_its_suite_and_gets_an_entry_in_the_ref
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", add.own)
     run("pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_reference.py")
     run("sphinx", "-q", "-E", "-W", "--keep-going", "-d", "trees", "docs", "pages")
-    name = {"surrogate": "FirstPoints", "acquisition": "LogPI", "learner": "RecentMean", "adapter": "ListOptimizer"}[
-        kind
-    ]
-    assert f'{name}"' in (tmp_path / "pages" / "reference" / "parts.html").read_text()
+    assert f'{add.name}"' in (tmp_path / "pages" / "reference" / "parts.html").read_text()
