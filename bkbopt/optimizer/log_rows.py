@@ -143,16 +143,16 @@ def put_space(connection: sqlite3.Connection, number: int, space: Described) -> 
 
 def put_view(connection: sqlite3.Connection) -> None:
     """Write the view `trials` of the options and spaces as the log has them now: other processes change them."""
-    spaces = [
-        Described(schema.from_json(text)) for (text,) in connection.execute("SELECT space FROM spaces ORDER BY id")
-    ]
+    # All at once: after an interrupt between two rows, the unfinished query would keep the file locked.
+    texts = connection.execute("SELECT space FROM spaces ORDER BY id").fetchall()
+    spaces = [Described(schema.from_json(text)) for (text,) in texts]
     connection.execute("DROP VIEW IF EXISTS trials")
     connection.execute(view(options_of(connection), spaces, has_attrs=_has_attrs(connection)))
 
 
 def options_of(connection: sqlite3.Connection) -> dict[str, Any]:
     """The options as the log has them now."""
-    rows = connection.execute("SELECT name, value FROM options")
+    rows = connection.execute("SELECT name, value FROM options").fetchall()
     return {name: schema.from_json(value) for name, value in rows}
 
 

@@ -118,6 +118,7 @@ CALLS: dict[str, Callable[[bo.Optimizer], Any]] = {
     "set_space": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}),
     "recover": lambda opt: opt.recover(enqueue=True),
     "heartbeat": lambda opt: opt.heartbeat(opt.trials[-1]),
+    "set_user_attr": lambda opt: opt.set_user_attr(0, "a", [1]),
     "recommend": lambda opt: opt.recommend(),
     "predict": lambda opt: opt.predict({"x": 0.3, "kind": "a"}),
     "save": lambda opt: opt.save(Path(opt.storage or tempfile.gettempdir()).with_name("saved")),
@@ -128,10 +129,8 @@ def _scenes() -> list[Scene]:
     start, model = made(2), made(6)
     out = [Scene(f"start-up, {name}", start, nothing, CALLS[name]) for name in ("ask", "ask(3)", "tell", "enqueue")]
     out += [Scene(f"model, {name}", model, warm, call) for name, call in CALLS.items()]
-    out += [
-        Scene(f"model in memory, {name}", model, warm, CALLS[name], stored=False)
-        for name in ("ask", "ask(3)", "tell", "tell, replaced", "fail", "enqueue", "set_space", "recover")
-    ]
+    in_memory = "ask", "ask(3)", "tell", "tell, replaced", "fail", "enqueue", "set_space", "recover", "set_user_attr"
+    out += [Scene(f"model in memory, {name}", model, warm, CALLS[name], stored=False) for name in in_memory]
     out += [Scene(f"a fit, {name}", model, nothing, CALLS[name]) for name in ("ask", "recommend")]
     out += [
         Scene("a mark, ask", model, to_the_mark, CALLS["ask"]),

@@ -1,6 +1,7 @@
 """Calls interrupted at any line: the log has all of their effect, or none, and the optimizer continues."""
 
 import contextlib
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 import torch
 
 import bkbopt as bo
+from bkbopt.optimizer import log_schema
 from tests.faults.interrupted_scenes import SCENES
-from tests.faults.interrupts import sweep
+from tests.faults.interrupts import impatient, sweep
 
 #: Scenes of the fast slice, and at how many lines of each.
 FAST = (
@@ -130,3 +132,32 @@ def test_a_users_function_may_look_at_the_trials_while_an_ask_is_under_way(tmp_p
     assert seen
     assert all(seen)
     assert not opt._core.is_in_use
+
+
+def test_a_log_whose_first_attribute_was_interrupted_is_not_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The view is written anew, from what queries found; the traceback would keep an unfinished query alive."""
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db", seed=0)
+    opt.set_space({"x": (0.0, 2.0)})
+    opt.tell({"x": 1.0}, 1.0)
+    read, kept = log_schema.from_json, list[BaseException]()
+    for at in itertools.count():
+        calls = itertools.count()
+
+        def interrupted(text: str, calls: Any = calls, at: int = at) -> Any:
+            if next(calls) == at:
+                raise KeyboardInterrupt
+            return read(text)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(log_schema, "from_json", interrupted)
+            try:
+                opt.set_user_attr(0, "a", 1)
+                break
+            except KeyboardInterrupt as error:
+                kept.append(error)
+        with impatient(), bo.Optimizer.open(tmp_path / "runs.db")._core.file.transaction():  # type: ignore[union-attr]
+            pass
+    assert len(kept) > 10
+    assert opt.trials[0].user_attrs == bo.Optimizer.open(tmp_path / "runs.db").trials[0].user_attrs == {"a": 1}
