@@ -216,7 +216,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     number, state, params, space, pool_row, objectives, stds, constraints = checked(row, CHECKSUM)[:8]
     diagnostics, asked, told, seen, place, change = row[8:CHECKSUM]
     attrs = row[CHECKSUM + 1 :]
-    given, label = _without_label(_dict(from_json(_text(params))))
+    given, label = _without_label(_object(params))
     trial = Trial(
         _whole(number),
         given,
@@ -228,7 +228,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
         _time(asked),
         None if told is None else _time(told),
         label,
-        {} if attrs in ((), (None,)) else _dict(from_json(_text(attrs[0]))),
+        {} if attrs in ((), (None,)) else _object(attrs[0]),
     )
     gave = bool(trial.values or trial.constraints)
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
@@ -257,10 +257,14 @@ def _whole(cell: Any) -> int:
     return cell
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"a {type(value).__name__} instead of a JSON object")
-    return value
+def _object(cell: Any) -> dict[str, Any]:
+    """The JSON object of a cell, which is no number: a name may be "float", with the text "nan"."""
+    found = from_json(text := _text(cell))
+    if isinstance(found, float) and text.startswith(_WORD):
+        found = {"float": repr(found)}
+    if not isinstance(found, dict):
+        raise ValueError(f"a {type(found).__name__} instead of a JSON object")
+    return found
 
 
 def _number(value: Any) -> float:
@@ -277,7 +281,7 @@ def _numbers(cell: Any, n: int, low: float = -math.inf) -> tuple[float, ...]:
 
 
 def _limits(cell: Any, names: Sequence[str]) -> dict[str, float]:
-    found = _dict(from_json(_text(cell)))
+    found = _object(cell)
     if not set(found) <= set(names):
         raise ValueError("a constraint with an unknown name")
     return {name: _number(value) for name, value in found.items()}
@@ -295,7 +299,7 @@ _FIELDS = tuple(f.name for f in fields(Diagnostics))
 
 
 def _diagnostics(cell: Any) -> Diagnostics:
-    found = _dict(from_json(_text(cell)))
+    found = _object(cell)
     if tuple(found) != _FIELDS:
         raise ValueError("diagnostics with unknown or missing fields")
     for name, value in found.items():

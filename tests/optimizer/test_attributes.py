@@ -262,6 +262,12 @@ def test_processes_that_have_the_log_open_get_its_first_attribute(path: Path) ->
     assert one.trials == two.trials == bo.Optimizer.open(path).trials == bo.Optimizer.load(path).trials
 
 
+def test_an_attribute_named_float_leaves_a_log_readable(path: Path) -> None:
+    opt = bo.Optimizer({"float": ["nan", "b"]}, storage=path, seed=0)
+    opt.tell({"float": "nan"}, 1.0, user_attrs={"float": "inf"})
+    assert bo.Optimizer.open(path).trials == opt.trials
+
+
 def test_copies_and_new_spaces_keep_attributes(path: Path, tmp_path: Path) -> None:
     opt = bo.Optimizer(SPACE, storage=path, seed=0)
     opt.tell(opt.ask(), 1.0, user_attrs={"a": 1})

@@ -65,6 +65,12 @@ def test_a_trial_comes_back_from_its_row_to_the_last_bit(entry: Entry, change: i
     db.close()
 
 
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
+def test_text_that_stands_for_a_number_elsewhere_comes_back_by_the_name_float(text: str) -> None:
+    entry = Entry(Trial(0, {"float": text}, asked_at=NOW, user_attrs={"float": text}), 0)
+    assert log_schema.decode(log_schema.encode(entry, 1), 1, (), 1) == entry
+
+
 @given(entries(), st.data())
 def test_a_row_with_another_cell_is_refused(entry: Entry, data: st.DataObject) -> None:
     row = list(log_schema.encode(entry, 1))
@@ -94,6 +100,7 @@ def crafted(**cells: Any) -> log_schema.Row:
         {"state": RUNNING},
         {"state": FAIL},
         {"params": "[]"},
+        {"params": "0.5"},
         {"params": '{"x": NaN}'},
         {"params": b"{}"},
         {"params": "{"},
