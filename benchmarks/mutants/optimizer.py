@@ -49,7 +49,7 @@ OPTIMIZER = (
     Fault(
         "attributes of a finished trial stay as they are",
         "optimizer/trial_log.py",
-        " and old.trial.user_attrs == entry.trial.user_attrs",
+        " and self.entries[entry.trial.id].place != entry.place",
         "",
         ATTRIBUTES,
     ),

@@ -90,12 +90,8 @@ class TrialLog:
         return number < len(self.entries) and self.entries[number].place is not None
 
     def _stays(self, entry: Entry) -> bool:
-        """Whether the trial is finished, and the entry has no other outcome or attributes, with the same place."""
-        if not self._is_over(entry.trial.id):
-            return False
-        old = self.entries[entry.trial.id]
-        is_same = not self._is_other(entry) and old.trial.user_attrs == entry.trial.user_attrs
-        return old.place != entry.place or is_same
+        """Whether the trial is finished, and the entry has not the same place."""
+        return self._is_over(entry.trial.id) and self.entries[entry.trial.id].place != entry.place
 
     def _is_other(self, entry: Entry) -> bool:
         """Whether the entry has another outcome than the finished trial."""

@@ -29,6 +29,11 @@ def attrs_of(opt: bo.Optimizer) -> list[dict[str, Any]]:
     return [dict(trial.user_attrs) for trial in opt.trials]
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
 class Stage(enum.IntEnum):
     FIRST = 1
 
@@ -128,6 +133,17 @@ def test_the_attributes_of_a_list_are_the_callers_own() -> None:
     told.user_attrs["scores"].append(3.0)
     opt.trials[0].user_attrs["scores"].append(4.0)
     assert attrs_of(opt) == [{"scores": [1.0]}]
+    for again in (opt.set_user_attr(0, "scores", [1.0]), opt.tell(0, 1.0, replace=True)):
+        again.user_attrs["scores"].append(5.0)
+    assert attrs_of(opt) == [{"scores": [1.0]}]
+
+
+def test_an_attribute_may_change_its_type_alone(path: Path) -> None:
+    opt = bo.Optimizer(SPACE, storage=path, seed=0)
+    opt.tell(POINTS[0], 1.0, user_attrs={"a": 1})
+    opt.set_user_attr(0, "a", True)
+    opt.set_user_attr(0, "b", 0.0)
+    assert repr(attrs_of(opt)) == repr(attrs_of(bo.Optimizer.open(path))) == "[{'a': True, 'b': 0.0}]"
 
 
 def test_lists_and_columns_are_taken_apart_and_gaps_are_left_out() -> None:
@@ -229,11 +245,6 @@ def test_an_unknown_trial_is_refused() -> None:
 
 
 # -- in logs -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "log.db"
 
 
 def version(path: Path) -> int:
