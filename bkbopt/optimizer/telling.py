@@ -297,7 +297,10 @@ def _from_table(
     value = column("value", value)
     limits = {name: column("constraints", given) for name, given in limits.items()}
     std = column("std", std)
-    attrs, others = ({name: column("user_attrs", given) for name, given in each.items()} for each in (attrs, others))
+    attrs, others = (  # a list of text has one for each trial
+        {name: column("user_attrs", given) if isinstance(given, str) else given for name, given in each.items()}
+        for each in (attrs, others)
+    )
     if columns is not None:
         unknown = [name for name in as_names("columns", columns) if name not in frame.columns]
         if unknown:

@@ -161,6 +161,13 @@ def test_lists_and_columns_are_taken_apart_and_gaps_are_left_out() -> None:
     assert by_list.n_complete == by_column.n_complete == 3
 
 
+def test_lists_of_text_beside_a_data_frame_have_one_for_each_row() -> None:
+    opt, notes = bo.Optimizer(SPACE, directions=NAMED, seed=0), ["a", "b", "c"]
+    results = pd.DataFrame({"loss": [1.0, 2.0, 3.0], "note": notes})
+    opt.tell(pd.DataFrame(POINTS), results, user_attrs={"host": notes})
+    assert attrs_of(opt) == [{"note": note, "host": note} for note in notes]
+
+
 def told_by_name(opt: bo.Optimizer, form: str) -> None:
     """Tell two points by name in each form that `tell` takes."""
     rows = [
