@@ -50,7 +50,7 @@ OPTIMIZER = (
         "attributes of a finished trial stay as they are",
         "optimizer/trial_log.py",
         " and self.entries[entry.trial.id].place != entry.place",
-        "",
+        " and not self._is_other(entry)",
         ATTRIBUTES,
     ),
     Fault(
@@ -84,8 +84,8 @@ OPTIMIZER = (
     Fault(
         "parameters that a dict of values repeats are attributes",
         "optimizer/telling.py",
-        "{*aims.constraints, *_params_of(trial, many=many)}",
-        "{*aims.constraints}",
+        "if name not in known}",
+        "if name not in aims.constraints}",
         ATTRIBUTES,
     ),
     Fault(
@@ -246,8 +246,8 @@ OPTIMIZER = (
     Fault(
         "outcomes of finished trials stay",
         "optimizer/trial_log.py",
-        "return old.place != entry.place or is_same",
-        "return True",
+        "return self._is_over(entry.trial.id) and self.entries[entry.trial.id].place != entry.place",
+        "return self._is_over(entry.trial.id)",
         REPLACED,
     ),
     Fault(

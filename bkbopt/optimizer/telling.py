@@ -136,6 +136,7 @@ def tell(
         argument=argument,
         std=std,
         aims=aims,
+        param_names=problem.candidates.names,
         without_gaps=core.conversion.without_gaps,
         **more,
     )
@@ -162,6 +163,7 @@ def _reports_of(
     argument: str,
     std: Any,
     aims: Aims,
+    param_names: Sequence[str],
     without_gaps: Callable[[Params], Params],
     constraints: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
@@ -180,7 +182,7 @@ def _reports_of(
     value, others = by_name.values, dict(by_name.others)
     limits = {name: others[name] for name in aims.constraints if name in others} | dict(constraints or {})
     if others:
-        known = {*aims.constraints, *_params_of(trial, many=many)}
+        known = {*aims.constraints, *param_names, *_names_of(trial, others, many=many)}
         others = {name: item for name, item in others.items() if name not in known}
         _check_misspelt(argument, others, [name for name in aims.constraints if name not in limits])
     if value is None and not limits:
@@ -238,10 +240,11 @@ def _check_misspelt(argument: str, others: Mapping[str, Any], untold: Sequence[s
             )
 
 
-def _params_of(trial: Any, *, many: bool) -> Iterator[str]:
-    """The names of parameters in the points of a call."""
+def _names_of(trial: Any, others: Mapping[str, Any], *, many: bool) -> Iterator[str]:
+    """The names by which the points of a call are told; `others` may name columns of a table that are no parameters."""
     if is_table(trial):
-        yield from trial.columns
+        named_there = {given for given in others.values() if isinstance(given, str)}
+        yield from (name for name in trial.columns if name not in named_there)
     else:
         yield from (name for one in (trial if many else [trial]) if isinstance(one, Mapping) for name in one)
 

@@ -195,6 +195,22 @@ def test_items_beside_the_objectives_are_constraints_and_attributes(form: str) -
     assert attrs_of(opt) == [{"epochs": 3}, {"note": "slow"}]
 
 
+def test_parameters_among_the_items_of_an_asked_trial_are_left_out() -> None:
+    opt = bo.Optimizer(SPACE, directions=NAMED, seed=0)
+    one, two = opt.ask(2)
+    opt.tell(one, {**one.params, "loss": 1.0, "epochs": 3})
+    opt.tell([two.id], [{**two.params, "loss": 2.0, "epochs": 4}])
+    assert attrs_of(opt) == [{"epochs": 3}, {"epochs": 4}]
+
+
+@pytest.mark.parametrize("columns", [None, ["x"]])
+def test_columns_that_have_the_names_of_their_items_are_attributes(columns: list[str] | None) -> None:
+    opt = bo.Optimizer(SPACE, directions=NAMED, seed=0)
+    frame = pd.DataFrame({"x": [0.1, 0.2], "loss": [1.0, 2.0], "epochs": [3, 4]})
+    opt.tell(frame, {"loss": "loss", "epochs": "epochs"}, columns=columns)
+    assert attrs_of(opt) == [{"epochs": 3}, {"epochs": 4}]
+
+
 def test_a_black_box_returns_all_by_name() -> None:
     def f(params: dict[str, float]) -> dict[str, Any]:
         if params["x"] > 0.6:
