@@ -17,16 +17,18 @@ KINDS = "numbers, flags, text, None, and lists and dicts of these"
 WORDS = tuple({"float": word} for word in ("nan", "inf", "-inf"))
 #: Largest depth of lists and dicts.
 DEPTH = 50
+#: Largest number of bits of a whole number: any Python writes and reads those of 640 decimal digits, JSON's form.
+MOST_BITS = 2048
 
 
 def is_simple(value: object) -> bool:
-    """Whether a value is a number, a flag or text."""
-    return isinstance(plain_of(value), bool | int | float | str)
+    """Whether a value is a number, a flag or text; arrays, which may be large, are not converted to see it."""
+    return getattr(value, "shape", ()) == () and isinstance(plain_of(value), bool | int | float | str)
 
 
 def plain_of(value: Any) -> Any:
-    """Numbers and arrays of NumPy and torch as Python's; all else as it is."""
-    return value.tolist() if callable(getattr(value, "tolist", None)) else value
+    """Numbers and arrays of NumPy and torch as Python's; all else, classes too, as it is."""
+    return value.tolist() if callable(getattr(value, "tolist", None)) and not isinstance(value, type) else value
 
 
 def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
@@ -34,7 +36,8 @@ def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
 
     Raises:
         ArgumentTypeError: no dict, a name that is no text, or something that JSON does not have.
-        ArgumentError: text that is not valid Unicode, lists that are nested too deeply.
+        ArgumentError: text that is not valid Unicode, lists that are nested too deeply, a whole number that is too
+            large.
     """
     if given is None:
         return {}
@@ -59,6 +62,7 @@ def _name(name: object, argument: str) -> str:
 
 
 def _text(text: str, argument: str) -> str:
+    text = str.__str__(text)  # of subclasses, as members of enumerations are, the text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -69,17 +73,24 @@ def _text(text: str, argument: str) -> str:
 def _stored(value: Any, argument: str, name: str, depth: int) -> Any:
     value = plain_of(value)
     if isinstance(value, str):
-        return _text(str(value), argument)
+        return _text(value, argument)
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise ArgumentError(
+            f"{argument}: expected whole numbers of at most {MOST_BITS} bits, got {value.bit_length()} for {name!r}; "
+            "pass its text."
+        )
     for kind in (int, float):
         if isinstance(value, kind):
-            return kind(value)  # of subclasses, as members of enumerations are, the number
+            return kind(value)  # of subclasses the number
     if isinstance(value, list | tuple | Mapping) and not depth:
         raise ArgumentError(f"{argument}: expected at most {DEPTH} lists and dicts in each other for {name!r}.")
     if isinstance(value, list | tuple):
         return [_stored(item, argument, name, depth - 1) for item in value]
-    if isinstance(value, Mapping) and value not in WORDS:
-        return {_name(key, argument): _stored(item, argument, name, depth - 1) for key, item in value.items()}
+    if isinstance(value, Mapping):
+        items = {_name(key, argument): _stored(item, argument, name, depth - 1) for key, item in value.items()}
+        if items not in WORDS:
+            return items
     advice = "pass its text, as str(...)"
     raise ArgumentTypeError(f"{argument}: expected {KINDS}, got {type(value).__name__} for {name!r}; {advice}.")

@@ -38,6 +38,10 @@ class Stage(enum.IntEnum):
     FIRST = 1
 
 
+class Kind(str, enum.Enum):  # noqa: UP042  # the str() of an enum.StrEnum is its text
+    FAST = "fast"
+
+
 # -- what they may be --------------------------------------------------------------------------------------------------
 
 plain = st.recursive(
@@ -69,6 +73,10 @@ def test_what_json_has_is_kept_as_it_is(given: dict[str, Any]) -> None:
         ((1, (2,)), [1, [2]]),
         (Stage.FIRST, 1),
         (np.str_("a"), "a"),
+        (Kind.FAST, "fast"),
+        ({Kind.FAST: {np.str_("b"): 1}}, {"fast": {"b": 1}}),
+        ({"float": np.array([1.0, 2.0])}, {"float": [1.0, 2.0]}),
+        (2**2048 - 1, 2**2048 - 1),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -87,6 +95,9 @@ def test_numbers_and_arrays_are_kept_as_those_of_python(value: Any, kept: Any) -
         ({"a": {"float": "nan"}}, "got dict for 'a'"),
         ({"a": "\ud800"}, "expected text that is valid Unicode"),
         ({"\ud800": 1}, "expected text that is valid Unicode"),
+        ({"a": {"float": np.str_("nan")}}, "got dict for 'a'"),
+        ({"a": np.float32}, "got type for 'a'"),
+        ({"a": [10**5000]}, "expected whole numbers of at most 2048 bits, got 16610 for 'a'; pass its text"),
     ],
 )
 def test_what_a_log_cannot_hold_is_refused_and_nothing_is_told(attrs: Any, message: str) -> None:
@@ -171,7 +182,7 @@ def test_lists_of_text_beside_a_data_frame_have_one_for_each_row() -> None:
 def told_by_name(opt: bo.Optimizer, form: str) -> None:
     """Tell two points by name in each form that `tell` takes."""
     rows = [
-        {"loss": 1.0, "w": -1.0, "epochs": 3, "model": object(), "x": 0.1},
+        {"loss": 1.0, "w": -1.0, "epochs": 3, "model": object(), "type": np.float32, "x": 0.1},
         {"loss": 2.0, "w": 1.0, "note": "slow", "time": math.nan, "x": 0.2},
     ]
     if form == "one by one":
@@ -182,7 +193,7 @@ def told_by_name(opt: bo.Optimizer, form: str) -> None:
     elif form == "dict":
         opt.tell(POINTS[:2], {name: [row.get(name) for row in rows] for name in (*rows[0], *rows[1])})
     else:
-        opt.tell(POINTS[:2], pd.DataFrame(rows).drop(columns="model"))
+        opt.tell(POINTS[:2], pd.DataFrame(rows).drop(columns=["model", "type"]))
 
 
 @pytest.mark.parametrize("form", ["one by one", "list", "dict", "frame"])
@@ -209,6 +220,12 @@ def test_columns_that_have_the_names_of_their_items_are_attributes(columns: list
     frame = pd.DataFrame({"x": [0.1, 0.2], "loss": [1.0, 2.0], "epochs": [3, 4]})
     opt.tell(frame, {"loss": "loss", "epochs": "epochs"}, columns=columns)
     assert attrs_of(opt) == [{"epochs": 3}, {"epochs": 4}]
+
+
+def test_an_array_among_the_items_is_left_out_as_it_is() -> None:
+    opt = bo.Optimizer(SPACE, directions=NAMED, seed=0)
+    opt.tell(POINTS[0], {"loss": 1.0, "gradient": torch.eye(2).to_sparse(), "epochs": np.array(3)})
+    assert attrs_of(opt) == [{"epochs": 3}]
 
 
 def test_a_black_box_returns_all_by_name() -> None:
