@@ -35,8 +35,8 @@ OPTIMIZER = (
     Fault(
         "a trial that is reported as lost has failed",
         "optimizer/telling.py",
-        "outcome = Outcome(is_lost=is_lost, ",
-        "outcome = Outcome(",
+        "[Outcome(is_lost=is_lost, ",
+        "[Outcome(",
         ("optimizer/test_unfinished_trials.py",),
     ),
     Fault(

@@ -9,7 +9,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["checked_attrs", "is_simple", "plain_of", "storable_attrs"]
+__all__ = ["as_attrs", "checked_attrs", "is_simple", "plain_of", "storable_attrs"]
 
 #: What an attribute is, for messages.
 KINDS = "numbers, flags, text, None, and lists and dicts of these"
@@ -31,6 +31,13 @@ def plain_of(value: Any) -> Any:
     return value.tolist() if callable(getattr(value, "tolist", None)) and not isinstance(value, type) else value
 
 
+def as_attrs(given: Any) -> Mapping[Any, Any]:
+    """Attributes by name, which are not checked; None is no attributes, and else an `ArgumentTypeError` is raised."""
+    if not isinstance(given, Mapping | None):
+        raise ArgumentTypeError(f"user_attrs: expected a dict of attributes by name, got {type(given).__name__}.")
+    return given or {}
+
+
 def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
     """Attributes by name as a log stores them; None is no attributes.
 
@@ -39,11 +46,7 @@ def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
         ArgumentError: text that is not valid Unicode, lists that are nested too deeply, a whole number that is too
             large.
     """
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ArgumentTypeError(f"{argument}: expected a dict of attributes by name, got {type(given).__name__}.")
-    return {_name(name, argument): _stored(value, argument, name, DEPTH) for name, value in given.items()}
+    return {_name(name, argument): _stored(value, argument, name, DEPTH) for name, value in as_attrs(given).items()}
 
 
 def storable_attrs(given: Mapping[Any, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import as_names
-from bkbopt.optimizer.attributes import checked_attrs
+from bkbopt.optimizer.attributes import as_attrs, checked_attrs
 from bkbopt.optimizer.frames import is_table, named, rows_of
 from bkbopt.optimizer.objectives import apart
 from bkbopt.optimizer.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
@@ -97,8 +97,11 @@ def failures_of(
 ) -> tuple[list[Report], bool]:
     """The reports that a trial or point, or each of a list, has failed or is lost, and whether it was a list."""
     many = isinstance(given, list | tuple | TrialList)
-    outcome = Outcome(is_lost=is_lost, user_attrs=checked_attrs(user_attrs))
-    return [report_of(one, outcome, takes_params=takes_params) for one in (given if many else [given])], many
+    trials = list(given) if many else [given]
+    attrs = attrs_by_row(as_attrs(user_attrs), {}, len(trials)) if many else [checked_attrs(user_attrs)]
+    outcomes = [Outcome(is_lost=is_lost, user_attrs=own) for own in attrs]
+    pairs = zip(trials, outcomes, strict=True)
+    return [report_of(one, outcome, takes_params=takes_params) for one, outcome in pairs], many
 
 
 def _as_trial(given: Any) -> Trial | None:
@@ -218,8 +221,7 @@ def _check_call(
     check_choice("invalid", invalid, ("raise", "fail", "skip"))
     if constraints is not None and not isinstance(constraints, Mapping):
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
-    if user_attrs is not None and not isinstance(user_attrs, Mapping):
-        raise ArgumentTypeError(f"user_attrs: expected a dict of attributes by name, got {type(user_attrs).__name__}.")
+    as_attrs(user_attrs)
     if invalid == "skip" and not many:
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):

@@ -103,7 +103,12 @@ def test_numbers_and_arrays_are_kept_as_those_of_python(value: Any, kept: Any) -
 def test_what_a_log_cannot_hold_is_refused_and_nothing_is_told(attrs: Any, message: str) -> None:
     opt = bo.Optimizer(SPACE, seed=0)
     trial = opt.ask()
-    for call in (lambda: opt.tell(trial, 1.0, user_attrs=attrs), lambda: opt.fail(trial, user_attrs=attrs)):
+    calls = (
+        lambda: opt.tell(trial, 1.0, user_attrs=attrs),
+        lambda: opt.fail(trial, user_attrs=attrs),
+        lambda: opt.fail([trial], user_attrs=attrs if isinstance(attrs, list) else {k: [v] for k, v in attrs.items()}),
+    )
+    for call in calls:
         with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
             call()
     assert opt.trials[0] == trial
@@ -244,11 +249,12 @@ def test_a_black_box_returns_all_by_name() -> None:
 def test_a_failed_trial_keeps_its_attributes_and_a_point_that_is_queued_again_has_them() -> None:
     opt = bo.Optimizer(SPACE, seed=0)
     first, second, third = opt.ask(3)
-    opt.fail([first, second], user_attrs={"error": "oom"})
+    opt.fail([first, second], user_attrs={"error": "oom", "host": ["a1", "a2"]})
     opt.tell([third], [math.nan], invalid="fail", user_attrs={"epochs": [3]})
     opt.set_user_attr(opt.ask(), "host", "a1")
     opt.recover(enqueue=True)
-    assert attrs_of(opt) == [{"error": "oom"}, {"error": "oom"}, {"epochs": 3}, {"host": "a1"}, {"host": "a1"}]
+    failed = [{"error": "oom", "host": "a1"}, {"error": "oom", "host": "a2"}]
+    assert attrs_of(opt) == [*failed, {"epochs": 3}, {"host": "a1"}, {"host": "a1"}]
     assert opt.ask().user_attrs == {"host": "a1"}
 
 
