@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import logging
 import queue
+import reprlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +30,9 @@ __all__ = ["maximize", "minimize"]
 
 logger = logging.getLogger(__name__)
 
-#: Largest number of characters of an exception in a message or an attribute.
-SHOWN = 300
+#: An exception in a message or an attribute, shortened, also one whose own `repr` fails.
+_shown = reprlib.Repr()
+_shown.maxother = 300
 
 
 def minimize(
@@ -245,11 +247,11 @@ class _Stop:
             return True
         return self.deadline is not None and time.monotonic() >= self.deadline
 
-    def caught(self, trial: Trial, error: Exception) -> None:
+    def caught(self, trial: Trial, error: str) -> None:
         """Log an exception of `catch`; of the first one users must know, since a mistake in `f` fails all trials."""
         with contextlib.nullcontext() if self.bar is None else self.bar.external_write_mode(sys.stderr):
             level = logging.INFO if self.has_caught else logging.WARNING
-            logger.log(level, "minimize: trial %s failed, since f raised %.*r.", trial.id, SHOWN, error)
+            logger.log(level, "minimize: trial %s failed, since f raised %s.", trial.id, error)
         self.has_caught = True
 
     def after(self, trial: Trial) -> None:
@@ -345,9 +347,9 @@ class _Run:
         try:
             value = result()
         except self.catch as error:
-            text = f"{error!r:.{SHOWN}}".encode(errors="replace").decode()
+            text = _shown.repr(error).encode(errors="replace").decode()
             failed: Trial = self.optimizer.fail(trial, user_attrs={"error": text})
-            self.stop.caught(failed, error)
+            self.stop.caught(failed, text)
             return failed
         constraints = None
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):

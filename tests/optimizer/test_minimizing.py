@@ -250,6 +250,20 @@ def test_the_first_caught_exception_is_a_warning_and_later_ones_are_information(
     ]
 
 
+def test_a_caught_exception_that_cannot_be_shown_fails_its_trial_only() -> None:
+    class SilentError(Exception):
+        def __repr__(self) -> str:
+            raise RuntimeError("no text")
+
+    def mute(params: dict[str, Any]) -> float:
+        raise SilentError if params["x"] > 0.6 else ValueError("x" * 1000)
+
+    trials = bo.minimize(mute, {"x": (0.0, 1.0)}, 6, catch=Exception, seed=0).trials
+    assert [trial.state for trial in trials] == ["FAIL"] * 6
+    assert {trial.user_attrs["error"][:12] for trial in trials} == {"<SilentError", "ValueError('"}
+    assert all(len(trial.user_attrs["error"]) <= 300 for trial in trials)
+
+
 def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     bo.minimize(bowl, SPACE, 6, **OPTIONS)
     assert capfd.readouterr() == ("", "")
