@@ -71,9 +71,9 @@ class _Outcomes:
     def read(self, table: _Table, line: int, cells: dict[str, str]) -> Outcome:
         """What a line gave: the values, those of constraints, or both; of a failed trial nothing."""
         cells = {column: text.strip() for column, text in cells.items()}
-        attrs = {name: _value(cells[at]) for name, at in self.attrs.items() if cells[at]}
+        attrs = self._attrs(table, line, cells)
         if cells.get("state", COMPLETE) == FAIL:
-            return Outcome(user_attrs=checked_attrs(attrs))
+            return Outcome(user_attrs=attrs)
         limits = {name: table.number(line, at, cells[at], KNOWN) for name, at in self.limits.items() if cells[at]}
         has_values = not limits or any(cells[at] for at in self.values)
         values = [table.number(line, at, cells[at], NEEDED) for at in self.values] if has_values else []
@@ -81,6 +81,12 @@ class _Outcomes:
         try:
             return check_outcome(self.aims, values, limits, stds, attrs=attrs)
         except ArgumentError as error:
+            raise ArgumentError(f"{table.path}: line {line}: {error}") from None
+
+    def _attrs(self, table: _Table, line: int, cells: dict[str, str]) -> dict[str, Any]:
+        try:
+            return checked_attrs({name: _value(cells[at]) for name, at in self.attrs.items() if cells[at]})
+        except (ArgumentError, ArgumentTypeError) as error:
             raise ArgumentError(f"{table.path}: line {line}: {error}") from None
 
 
@@ -103,16 +109,16 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
             "yours by --value, once for each objective."
         )
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
-    attrs = {column.removeprefix(ATTRS): column for column in table.columns if column.startswith(ATTRS)}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
+    read = {*values, *stds, *limits.values(), *params.columns.values()}
+    attrs = {name.removeprefix(ATTRS): name for name in table.columns if name.startswith(ATTRS) and name not in read}
     told = [line for line in table.lines if _is_over(table, *line)]
     outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits, attrs)
     lines = [(params.read(table, *line), outcomes.read(table, *line)) for line in told]
     new = lines if args.again else _not_told(opt, lines)
     trials = _finished(opt, new)
     failed = sum(trial.state == FAIL for trial in trials)
-    used = {*values, *stds, *limits.values(), *attrs.values(), *params.columns.values(), *BESIDES}
-    ignored = [column for column in table.columns if column not in used]
+    ignored = [column for column in table.columns if column not in {*read, *attrs.values(), *BESIDES}]
     counts = {"complete": len(trials) - failed, "failed": failed, "told_before": len(lines) - len(new)}
     yield {"from": table.path, **counts, "ignored_columns": ignored}
 

@@ -158,6 +158,28 @@ def test_attributes_of_an_exported_table_are_told_too(
     ]
 
 
+def test_a_column_that_is_read_as_something_else_is_no_attribute(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    bo.Optimizer({"user_attrs_a": (0.0, 1.0)}, storage=log, seed=0)
+    file = past("0.5,2.0,3", head="user_attrs_a,user_attrs_b,user_attrs_c")
+    call(capsys, "tell", log, "--from", file, "--value", "user_attrs_b")
+    (trial,) = bo.Optimizer.load(log).trials
+    assert (trial.params, trial.value, trial.user_attrs) == ({"user_attrs_a": 0.5}, 2.0, {"c": 3})
+
+
+@pytest.mark.parametrize("end", ["COMPLETE", "FAIL"])
+def test_an_attribute_that_no_log_can_hold_is_refused_with_its_line(
+    end: str, state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"0.1,16,fast,1,0.5,{end},1", f'0.2,16,fast,1,0.5,{end},"[{{""float"":""nan""}}]"']
+    text = refused(capsys, "tell", state, "--from", past(*lines, head=HEAD + ",state,user_attrs_a"))
+    assert "line 3: user_attrs: expected numbers" in text
+    assert "for 'a'" in text
+    assert not bo.Optimizer.load(state).trials
+
+
 def test_conditional_parameters_constraints_and_several_objectives_have_their_columns(
     tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
