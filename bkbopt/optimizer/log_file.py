@@ -158,7 +158,7 @@ class LogFile:
             with at_one_time(connection):  # another process may set a space, which changes the view as well
                 found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
                 tables = {name: sql for kind, name, sql in found if kind == "table"}
-                if tables not in (schema.TABLES, schema.TABLES_WITH_ATTRS):
+                if tables != (schema.TABLES_WITH_ATTRS if log_rows.has_attrs_in(connection) else schema.TABLES):
                     raise ValueError("tables that are not those of a log")
                 options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
                 spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()

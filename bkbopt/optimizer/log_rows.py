@@ -14,6 +14,7 @@ __all__ = [
     "Described",
     "described",
     "fill",
+    "has_attrs_in",
     "highest",
     "options_of",
     "put",
@@ -111,7 +112,7 @@ def highest(connection: sqlite3.Connection, path: str, column: str, none: int) -
 
 def put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
     """Write new or changed trials, with change numbers from `last` + 1 on."""
-    has_attrs = _has_attrs(connection)
+    has_attrs = has_attrs_in(connection)
     if not has_attrs and any(entry.trial.user_attrs for entry in entries):
         connection.execute(schema.ADD_ATTRS)
         connection.execute(f"PRAGMA user_version = {schema.WITH_ATTRS}")
@@ -123,7 +124,7 @@ def put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> 
     connection.executemany(f"INSERT OR REPLACE INTO log ({columns}) VALUES ({', '.join('?' * n)})", rows)
 
 
-def _has_attrs(connection: sqlite3.Connection) -> bool:
+def has_attrs_in(connection: sqlite3.Connection) -> bool:
     """Whether the log has the column of attributes."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version == schema.WITH_ATTRS
@@ -147,7 +148,7 @@ def put_view(connection: sqlite3.Connection) -> None:
     texts = connection.execute("SELECT space FROM spaces ORDER BY id").fetchall()
     spaces = [Described(schema.from_json(text)) for (text,) in texts]
     connection.execute("DROP VIEW IF EXISTS trials")
-    connection.execute(view(options_of(connection), spaces, has_attrs=_has_attrs(connection)))
+    connection.execute(view(options_of(connection), spaces, has_attrs=has_attrs_in(connection)))
 
 
 def options_of(connection: sqlite3.Connection) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt._support import files
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.optimizer.log_schema import WITH_ATTRS, checksum
+from bkbopt.optimizer.log_schema import VERSION, WITH_ATTRS, checksum
 from tests.optimizer.logs_to_save import MIXED, advance, optimizer
 
 
@@ -145,6 +145,15 @@ def test_a_space_that_no_log_can_hold_is_refused(saved: Path) -> None:
     changed(saved, "DROP VIEW trials", view)
     with pytest.raises(StateFileError, match="valid Unicode"):
         bo.Optimizer.load(saved)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"a": 1}])
+def test_a_version_that_is_not_that_of_the_tables_is_refused(attrs: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    bo.Optimizer({"x": (0.0, 1.0)}, storage=path, seed=0).enqueue({"x": 0.5}, user_attrs=attrs)
+    changed(path, f"PRAGMA user_version = {VERSION if attrs else WITH_ATTRS}")
+    with pytest.raises(StateFileError, match="tables that are not those of a log"):
+        bo.Optimizer.load(path)
 
 
 def test_newer_file_is_refused_with_advice(saved: Path) -> None:
