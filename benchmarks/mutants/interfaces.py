@@ -126,8 +126,8 @@ SHELL = (
     ),
     Fault(
         "the last of two values of a constraint counts",
-        "adapters/shell/tell_command.py",
-        "    if len(limits) < len(args.constraint):",
+        "adapters/shell/usage.py",
+        "    if len(given) < len(pairs):",
         "    if False:",
         COMMANDS,
     ),

@@ -9,6 +9,7 @@ from typing import IO
 
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Row, aims_of, aims_row, as_cell, finished, point
+from bkbopt.adapters.shell.usage import by_name
 from bkbopt.adapters.shell.writing import add_attrs, check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.aims import Aims
@@ -38,7 +39,7 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
     aims = aims_of(file)
     if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
-    outcome = check_outcome(aims, values, limits, args.std, attrs=dict(args.user_attr))
+    outcome = check_outcome(aims, values, limits, args.std, attrs=by_name("--user-attr", args.user_attr))
     yield finished(aims, finish(file, number, outcome, "tell", replacing=args.replace))
 
 
@@ -50,14 +51,14 @@ def objectives(state: str) -> tuple[str, ...]:
 def fail(args: argparse.Namespace) -> Iterator[Row]:
     """Report that a trial gave no value."""
     file = LogFile(args.state)
-    outcome = Outcome(is_lost=args.lost, user_attrs=checked_attrs(dict(args.user_attr)))
+    outcome = Outcome(is_lost=args.lost, user_attrs=checked_attrs(by_name("--user-attr", args.user_attr)))
     yield finished(aims_of(file), finish(file, args.id, outcome, "fail"))
 
 
 def set_attrs(args: argparse.Namespace) -> Iterator[Row]:
     """Keep attributes with a trial."""
     file = LogFile(args.state)
-    yield finished(aims_of(file), add_attrs(file, args.id, checked_attrs(dict(args.attrs))))
+    yield finished(aims_of(file), add_attrs(file, args.id, checked_attrs(by_name("NAME=VALUE", args.attrs))))
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

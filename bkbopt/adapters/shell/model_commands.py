@@ -14,7 +14,7 @@ from bkbopt.adapters.shell import readers, space_file
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Row, aims_row, finished, point
-from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, json_or_text
+from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, by_name, json_or_text
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer.aims import Aims
 
@@ -138,7 +138,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
     def shaped(numbers: list[float]) -> Any:
         return None if not numbers else numbers[0] if k == 1 and len(numbers) == 1 else numbers
 
-    attrs = dict(args.user_attr)
+    attrs = by_name("--user-attr", args.user_attr)
     told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std), user_attrs=attrs)
     assert isinstance(told, Trial)
     yield finished(Aims.of_optimizer(opt), told)

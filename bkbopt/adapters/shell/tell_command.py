@@ -8,7 +8,7 @@ from typing import Any
 from bkbopt.adapters.shell import log_commands, model_commands
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row
-from bkbopt.adapters.shell.usage import UsageError, as_number
+from bkbopt.adapters.shell.usage import UsageError, as_number, by_name
 
 __all__ = ["tell"]
 
@@ -23,9 +23,7 @@ def tell(args: argparse.Namespace) -> Iterator[Row]:
         raise UsageError("--value: expected only with --from, whose columns it names; give values behind the id.")
     if args.again:
         raise UsageError("--again: expected only with --from; other outcomes are always told.")
-    limits = dict(args.constraint)
-    if len(limits) < len(args.constraint):
-        raise UsageError("--constraint: expected each name once.")
+    limits = by_name("--constraint", args.constraint)
     numbers: list[str] = args.numbers
     by_id = bool(numbers) and args.params is None
     number = _read("ID", int, numbers[0], args) if by_id else None

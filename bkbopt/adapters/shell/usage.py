@@ -3,12 +3,12 @@
 import argparse
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["JSON_ERRORS", "UsageError", "as_number", "as_text", "json_or_text"]
+__all__ = ["JSON_ERRORS", "UsageError", "as_number", "as_text", "by_name", "json_or_text"]
 
 T = TypeVar("T", int, float)
 
@@ -29,6 +29,14 @@ def as_number(kind: Callable[[str], T], text: str) -> T:
     if "_" in text or not text.isascii():
         raise ValueError(f"expected digits, got {text!r}")
     return kind(text)
+
+
+def by_name(argument: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The values of NAME=VALUE by name; a name that is given twice is refused."""
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise UsageError(f"{argument}: expected each name once.")
+    return given
 
 
 def json_or_text(text: str) -> Any:

@@ -67,6 +67,10 @@ def test_attributes_come_with_outcomes_and_alone(state: str, capsys: pytest.Capt
     (new,) = call(capsys, "tell", state, 0.25, "--params", point, "--user-attr", "by=ann")
     assert new["user_attrs"] == attrs_of(state)[2] == {"by": "ann"}
     assert "got 'host'" in refused(capsys, "set-user-attr", state, 0, "host")
+    twice = ("--user-attr", "a=1", "--user-attr", "a=2")
+    for call_of_it in (("tell", state, 0, 1, "--replace"), ("fail", state, 2), ("tell", state, 1, "--params", point)):
+        assert "--user-attr: expected each name once" in refused(capsys, *call_of_it, *twice)
+    assert "NAME=VALUE: expected each name once" in refused(capsys, "set-user-attr", state, 0, "a=1", "a=2")
     assert "expected the id of a trial (0 to 2), got 9" in refused(capsys, "set-user-attr", state, 9, "host=a")
 
 
