@@ -258,8 +258,8 @@ class Optimizer(Readings):
                 Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
             value: a finite number in the user's units, or one for each of several objectives; or a dict of these, or of
                 pairs (value, std), by the names of the objectives, whose other items are values of constraints, or
-                attributes: numbers, flags, text. For many trials an array (n,) or (n, k), a list of dicts, a dict of
-                arrays, a data frame, or names of columns. None if only constraints have values.
+                attributes: numbers, flags, text, but not parameters. For many trials an array (n,) or (n, k), a list of
+                dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values.
             constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
@@ -323,7 +323,7 @@ class Optimizer(Readings):
 
         Raises:
             UnknownTrialError: there is no trial with this id.
-            ArgumentTypeError: something that JSON does not have.
+            ArgumentError, ArgumentTypeError: something that JSON does not have.
         """
         return self._core.add_attrs(report_of(trial), checked_attrs({key: value}))
 
