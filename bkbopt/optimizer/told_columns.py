@@ -10,7 +10,7 @@ import torch
 
 from bkbopt._support.arrays import DROPPED, as_points, as_values, without_mask
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer.attributes import checked_attrs, is_simple, plain_of
+from bkbopt.optimizer.attributes import checked_attrs, is_simple, plain_of, storable_attrs
 from bkbopt.optimizer.frames import is_table
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
@@ -143,8 +143,8 @@ def attrs_by_row(attrs: Mapping[str, Any], others: Mapping[str, Any], n: int) ->
 
 
 def simple_attrs(others: Mapping[str, Any]) -> dict[str, Any]:
-    """The items that are numbers, flags or text, which are attributes where they were told beside values."""
-    return checked_attrs({name: given for name, given in others.items() if is_simple(given) and not is_missing(given)})
+    """The items that are attributes where they were told beside values: numbers, flags and text that a log can hold."""
+    return storable_attrs({name: given for name, given in others.items() if is_simple(given) and not is_missing(given)})
 
 
 def _cells(given: Any, n: int) -> list[Any]:

@@ -227,6 +227,13 @@ def test_columns_that_have_the_names_of_their_items_are_attributes(columns: list
     assert attrs_of(opt) == [{"epochs": 3}, {"epochs": 4}]
 
 
+@pytest.mark.parametrize("item", ["\udcff", 10**5000], ids=["a file name that is no Unicode", "a large number"])
+def test_an_item_that_no_log_can_hold_keeps_no_value_from_being_told(item: Any) -> None:
+    opt = bo.minimize(lambda params: {"loss": 1.0, "item": item, "epochs": 3}, SPACE, 1, directions=NAMED, seed=0)
+    opt.tell(POINTS, [{"loss": 1.0, "item": item, "epochs": 3}] * 3)
+    assert attrs_of(opt) == [{"epochs": 3}] * 4
+
+
 def test_an_array_among_the_items_is_left_out_as_it_is() -> None:
     opt = bo.Optimizer(SPACE, directions=NAMED, seed=0)
     opt.tell(POINTS[0], {"loss": 1.0, "gradient": torch.eye(2).to_sparse(), "epochs": np.array(3)})
