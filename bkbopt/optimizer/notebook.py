@@ -1,15 +1,17 @@
-"""HTML of an optimizer for notebooks."""
+"""What people are shown of an optimizer: HTML for notebooks, and its options."""
 
 import html
 from typing import TYPE_CHECKING, Any
 
 from bkbopt._support.showing import with_deviation
+from bkbopt.optimizer.aims import Aims
+from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.objectives import aims_of
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings
 
-__all__ = ["as_html"]
+__all__ = ["as_html", "shown_options"]
 
 #: Number of trials that are shown.
 SHOWN = 5
@@ -44,6 +46,25 @@ def as_html(opt: "Readings") -> str:
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
     return "<br>".join(lines) + table
+
+
+def shown_options(core: LoggedDesigner, aims: Aims, rule: object) -> dict[str, Any]:
+    """What an optimizer was made with; see `Optimizer.options`."""
+    options, models = core.designer.options, core.designer.options.models
+    given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
+    return {
+        "directions": aims.as_given,
+        "constraints": aims.constraints,
+        "n_startup_trials": options.n_startup_trials,
+        "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
+        "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),
+        "beta": options.confidence,
+        "fit": models.fit,
+        "duplicates": "avoid" if options.avoid_duplicates else "allow",
+        "deterministic": models.deterministic,
+        "feasible": core.designer.problem.feasible is not None,
+        "perturbations": options.perturbations,
+    }
 
 
 def _short(value: Any) -> str:

@@ -15,6 +15,7 @@ from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.arguments import as_objective
 from bkbopt.optimizer.locking import locked
+from bkbopt.optimizer.notebook import shown_options
 from bkbopt.optimizer.objectives import aims_of, by_label, in_order
 from bkbopt.optimizer.predicting import Predicting
 from bkbopt.optimizer.single_objective import with_one_objective
@@ -104,22 +105,7 @@ class Readings(Predicting, Trust):
 
         For people: the surrogate is the name of its class with its options, `feasible` whether there is one.
         """
-        designer, rule = self._core.designer, self.acquisition
-        models = designer.options.models
-        given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
-        return {
-            "directions": self._aims.as_given,
-            "constraints": self.constraints,
-            "n_startup_trials": int(self.n_startup_trials),
-            "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
-            "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),
-            "beta": self.confidence,
-            "fit": models.fit,
-            "duplicates": self.duplicates,
-            "deterministic": models.deterministic,
-            "feasible": designer.problem.feasible is not None,
-            "perturbations": designer.options.perturbations,
-        }
+        return shown_options(self._core, self._aims, self._acquisition)
 
     @property
     @locked

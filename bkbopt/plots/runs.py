@@ -68,9 +68,8 @@ def convergence(
 ) -> "Axes":
     """The best value so far against the number of evaluations, without infeasible trials and `Optimizer.outliers`.
 
-    With noise the best observed value is biased by selection. If `runs` are optimizers, their last recommendation is
-    drawn at the end of the line: the posterior mean with two standard deviations or, for several runs, median and
-    quartiles of the means. Values of the recommended points after each evaluation can be given as `recommended`.
+    With noise the best observed value is biased by selection. At the end of the line is the recommendation of an
+    optimizer: the posterior mean with two standard deviations or, for several runs, median and quartiles of the means.
 
     Args:
         runs: an optimizer; or the values of one run, in the order told, user's units, NaN for failed evaluations; or a
@@ -80,8 +79,8 @@ def convergence(
         direction: "minimize" or "maximize"; None for that of the optimizers, or "minimize" if there are none.
         best: whether to draw the best value so far; False draws the values themselves.
         recommended: values of the recommended point after each evaluation, in the form of `runs`; dashed. For an
-            optimizer these are the present model's posterior means at the points that would have been recommended by
-            the present kernel, noise and space; the last point is that of `Optimizer.recommend`.
+            optimizer these are the present posterior means at the points that the present kernel, noise and space would
+            have recommended; the last one is that of `Optimizer.recommend`.
         t: numbers of evaluations of the values, if they are not 1, 2, 3, ...
         band: "quartiles", with the median, or "standard error", mean +- 2 standard errors.
         value_name: label of the value axis, such as "error (%)"; None for the name of the optimizers' objective.

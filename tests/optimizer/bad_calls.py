@@ -138,7 +138,7 @@ CALLS: dict[str, Call] = {
         f"tell to {k}": lambda o, h=h: o.tell(h, [1.0, 2.0] if isinstance(h, list) else 1.0) for k, h in HANDLES.items()
     },
     **{f"fail {k}": lambda o, h=h: o.fail(h) for k, h in HANDLES.items()},
-    "fail params": lambda o: o.fail(OK),
+    "fail params outside": lambda o: o.fail({"x": 5.0}),
     "fail one of two twice": lambda o: o.fail([8, 9, 8]),
     "tell twice": lambda o: o.tell(0, 1.0),
     "tell one twice at once": lambda o: o.tell([8, 8], [1.0, 2.0]),
