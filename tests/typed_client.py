@@ -38,5 +38,5 @@ def refusals(opt: bo.Optimizer, trial: bo.Trial) -> None:
     bo.Optimizer({"x": (0.0, 1.0)}, direction="minimise")  # type: ignore[arg-type]
     bo.Optimizer({"x": (0.0, 1.0)}, acquisition="usb")  # type: ignore[arg-type]
     bo.minimize(lambda params: 0.5, {"x": (0.0, 1.0)}, 3, sed=0)  # type: ignore[call-arg]
-    bo.maximize(lambda params: 0.5, {"x": (0.0, 1.0)}, 3, directon="minimize")  # type: ignore[call-arg]
+    bo.maximize(lambda params: 0.5, {"x": (0.0, 1.0)}, 3, direct="minimize")  # type: ignore[call-arg]
     bo.Optimizer.load("runs.db", kernel=None)  # type: ignore[call-arg]

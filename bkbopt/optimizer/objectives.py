@@ -10,7 +10,17 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["Named", "aims_of", "apart", "by_label", "columns_of", "in_order", "named_directions", "stored_names"]
+__all__ = [
+    "Named",
+    "aims_of",
+    "apart",
+    "by_label",
+    "columns_of",
+    "in_order",
+    "is_pair",
+    "named_directions",
+    "stored_names",
+]
 
 
 def columns_of(stem: str, k: int, names: Sequence[str]) -> list[str]:
@@ -119,9 +129,9 @@ def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Nam
         others = {name: item for name, item in given.items() if name not in names and isinstance(name, str)}
         if many:
             return Named(parts[0] if len(parts) == 1 else _as_rows(argument, parts, names), None, others)
-        pairs = [part if _is_pair(part) else (part, math.nan) for part in parts]
+        pairs = [part if is_pair(part) else (part, math.nan) for part in parts]
         values, stds = (row[0] if len(row) == 1 else list(row) for row in zip(*pairs, strict=True))
-        return Named(values, stds if any(map(_is_pair, parts)) else None, others)
+        return Named(values, stds if any(map(is_pair, parts)) else None, others)
     if many and isinstance(given, list | tuple):
         labelled = [by_label(one, names) for one in given]
         if any(isinstance(one, Mapping) for one in labelled):
@@ -129,8 +139,9 @@ def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Nam
     return Named(given)
 
 
-def _is_pair(part: Any) -> bool:
-    return isinstance(part, tuple) and len(part) == 2  # a list may be several values
+def is_pair(part: Any) -> bool:
+    """Whether something is a value with its standard deviation; a list may be several values."""
+    return isinstance(part, tuple) and len(part) == 2
 
 
 def _joined(rows: Sequence[Named], k: int) -> Named:

@@ -16,7 +16,7 @@ from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.attributes import as_attrs, checked_attrs
 from bkbopt.optimizer.frames import is_table, named, rows_of
-from bkbopt.optimizer.objectives import apart
+from bkbopt.optimizer.objectives import apart, is_pair
 from bkbopt.optimizer.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
 from bkbopt.optimizer.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.trial_list import TrialList
@@ -192,14 +192,13 @@ def _reports_of(
         raise ArgumentTypeError(
             f"{argument}: expected a finite number, got None; call fail for a trial without a value."
         )
-    unknown = next((name for name, limit in limits.items() if limit is None), None)
-    if unknown is not None:
-        raise ArgumentTypeError(f"constraints: expected a finite number for {unknown!r}, got None; leave it out.")
+    for name, limit in limits.items():
+        _check_limit(name, limit, many=many)
     if std is not None and by_name.stds is not None:
         raise ArgumentError(
             f"std: expected none beside {argument} with pairs (value, std), got {shown(std)}; leave it out."
         )
-    std = by_name.stds if std is None else apart("std", std, aims.objectives, many=many).values
+    std = by_name.stds if std is None else _stds_by_name(std, aims, many=many)
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
@@ -230,6 +229,26 @@ def _check_call(
         for target in trial if many else [trial]:
             if not isinstance(target, Mapping):
                 trial_id(target)
+
+
+def _check_limit(name: str, limit: Any, *, many: bool) -> None:
+    """Refuse what is told of a constraint where its value is missing, or has a standard deviation."""
+    if limit is None:
+        raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
+    pair = next((one for one in limit if is_pair(one)), None) if many and isinstance(limit, list) else limit
+    if is_pair(pair):
+        raise ArgumentTypeError(
+            f"constraints: expected a number for {name!r}, got the pair {shown(pair)}; pass its first number, since "
+            "the noise of constraints is fitted."
+        )
+
+
+def _stds_by_name(std: Any, aims: Aims, *, many: bool) -> Any:
+    """Standard deviations in the order of the objectives."""
+    found = apart("std", std, aims.objectives, many=many)
+    if found.stds is not None:
+        raise ArgumentTypeError(f"std: expected a number for each objective, got pairs in {shown(std)}.")
+    return found.values
 
 
 def _check_misspelt(argument: str, others: Mapping[str, Any], untold: Sequence[str]) -> None:
