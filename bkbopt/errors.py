@@ -34,7 +34,7 @@ class BkbError(Exception):
         ...     opt.tell({"x": 2.0}, 0.1)
         ... except bo.errors.BkbError as error:
         ...     print(isinstance(error, ValueError), error)
-        True parameter 'x' in row 0: expected a number in [0.0, 1.0], got 2.0
+        True parameter 'x': expected a number in [0.0, 1.0], got 2.0
         >>> len(opt.trials)
         0
     """

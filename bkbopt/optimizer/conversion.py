@@ -14,6 +14,7 @@ from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.choices import Categorical, Ordinal
+from bkbopt.spaces.points import in_row, places_of
 from bkbopt.spaces.space import Parameter, Space
 from bkbopt.spaces.values import as_python, is_hashable, is_missing, is_real, with_hint
 
@@ -212,10 +213,11 @@ class PoolConversion:
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """See `Conversion`."""
-        for i, row in enumerate(rows):
+        places = places_of(rows)
+        for i, row in zip(places, rows, strict=True):
             if not isinstance(row, Mapping):
-                raise ArgumentTypeError(f"params: expected a dict, got {with_hint(row)} in row {i}.")
-        return [self.pool.internal(row) for row in rows]
+                raise ArgumentTypeError(f"params: expected a dict, got {with_hint(row)}{in_row(i)}.")
+        return [self.pool.internal(row, i) for i, row in zip(places, rows, strict=True)]
 
     def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
         """See `Conversion`."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.columns import Columns
-from bkbopt.spaces.points import name_faults
+from bkbopt.spaces.points import in_row, name_faults
 from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.values import as_python, with_hint
@@ -168,21 +168,21 @@ class Arms(ABC):
 
     # -- points and parameters ---------------------------------------------------------------------------------------
 
-    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
+    def internal(self, params: Params, i: int | None = None) -> dict[str, float]:
         """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
 
         Where a column names the rows, {its name: a label} is a row as well, also with the columns of this row.
 
         Args:
             params: the parameters.
-            i: their place among others, for messages.
+            i: their place among others, for messages; None if there is only one.
 
         Raises:
             ArgumentTypeError: no dict.
             ArgumentError: other keys than the columns, no such row, choice or object, or no finite number.
         """
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)} in row {i}.")
+            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)}{in_row(i)}.")
         row = self._row_given(params)
         if row is not None:
             return self.point(row)
@@ -192,8 +192,9 @@ class Arms(ABC):
             missing, unknown = set(self.names) - set(params), set(params) - {name, *self.names}
             if name in params:
                 hint = f"; the name of a row is enough: pass only {name!r}, of a data frame by columns=[{name!r}]"
-            raise ArgumentError(f"params: expected {expected} in row {i}, got {name_faults(unknown, missing)}{hint}.")
-        return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
+            raise ArgumentError(f"params: expected {expected}{in_row(i)}, got {name_faults(unknown, missing)}{hint}.")
+        argument = "params" if i is None else f"params: row {i}"
+        return {name: self._internal(name, params[name], argument) for name in self.names}
 
     def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:
         """Values of some columns, in internal form, that arms of the pool have; messages name the `argument`.

@@ -19,11 +19,13 @@ __all__ = [
     "as_array",
     "checked_points",
     "fixed_values",
+    "in_row",
     "internal_columns",
     "internal_points",
     "like",
     "listed",
     "name_faults",
+    "places_of",
     "position_of",
     "with_values",
 ]
@@ -44,28 +46,38 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
     known, fixed = conditions.parameters, conditions.fixed
     active = list(known)
     out: list[Params] = []
-    for i, row in enumerate(params_list):
+    for i, row in zip(places_of(params_list), params_list, strict=True):
         if not isinstance(row, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict in row {i}, got {with_hint(row, shown(row))}")
+            raise ArgumentTypeError(f"params: expected a dict{in_row(i)}, got {with_hint(row, shown(row))}")
         if conditions.allowed:
             active = active_names(conditions, row, i)
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
         if unknown or missing:
             reason = _reason(conditions, row, min(missing)) if missing else ""
             fault = name_faults(unknown, missing)
-            raise ArgumentError(f"params: expected values for {listed(active)} in row {i}, got {fault}{reason}")
+            raise ArgumentError(f"params: expected values for {listed(active)}{in_row(i)}, got {fault}{reason}")
         inactive = row.keys() - set(active)
         if inactive:
             name = min(inactive)
             raise ArgumentError(
-                f"params: expected nothing for {name!r} in row {i}, got {shown(row[name])}"
+                f"params: expected nothing for {name!r}{in_row(i)}, got {shown(row[name])}"
                 f"{_reason(conditions, row, name)}: leave it out"
             )
         out.append({name: row[name] if name in row else fixed[name] for name in active})
     return out
 
 
-def active_names(conditions: Conditions, row: Params, i: int) -> list[str]:
+def places_of(rows: Sequence[object]) -> Sequence[int | None]:
+    """The places of points for messages: from 0 on, or None if there is only one."""
+    return range(len(rows)) if len(rows) > 1 else [None] * len(rows)
+
+
+def in_row(i: int | None) -> str:
+    """A place among several points as text."""
+    return "" if i is None else f" in row {i}"
+
+
+def active_names(conditions: Conditions, row: Params, i: int | None) -> list[str]:
     """The parameters that are active in a point, which gives the values of its active switches; in their order.
 
     Raises:
@@ -83,26 +95,27 @@ def active_names(conditions: Conditions, row: Params, i: int) -> list[str]:
             positions[name] = 0
         else:
             reason = _reason(conditions, row, name)
-            raise ArgumentError(f"params: expected a value for {name!r} in row {i}, got none{reason}")
+            raise ArgumentError(f"params: expected a value for {name!r}{in_row(i)}, got none{reason}")
     return [name for name in conditions.parameters if conditions.is_active(name, positions)]
 
 
-def position_of(name: str, parameter: Parameter, row: Params, i: int | str) -> float | int:
-    """The position of the value of one parameter in row i; for messages, i may be the name of an argument.
+def position_of(name: str, parameter: Parameter, row: Params, i: int | str | None) -> float | int:
+    """The position of the value of one parameter; for messages, i is its place or the name of an argument.
 
     Raises:
         ArgumentError: the value is not one of the parameter's.
     """
     position = parameter.locate(row[name])
     if position is None:
-        where = f"{i}: parameter {name!r}" if isinstance(i, str) else f"parameter {name!r} in row {i}"
+        where = f"{i}: parameter {name!r}" if isinstance(i, str) else f"parameter {name!r}{in_row(i)}"
         raise ArgumentError(f"{where}: expected {parameter.expected}, got {shown(row[name])}")
     return position
 
 
 def internal_points(conditions: Conditions, params_list: object) -> list[dict[str, float]]:
     """See `Space.internal`."""
-    return [_internal(conditions, row, i) for i, row in enumerate(checked_points(conditions, params_list))]
+    points = checked_points(conditions, params_list)
+    return [_internal(conditions, row, i) for i, row in zip(places_of(points), points, strict=True)]
 
 
 def internal_columns(
@@ -139,7 +152,7 @@ def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[
     return point
 
 
-def _internal(conditions: Conditions, row: Params, i: int | str) -> dict[str, float]:
+def _internal(conditions: Conditions, row: Params, i: int | str | None) -> dict[str, float]:
     """The internal forms of a point's values by column key."""
     return {
         conditions.keys[name]: parameter.internal_at(position_of(name, parameter, row, i))

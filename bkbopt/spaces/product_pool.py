@@ -21,6 +21,7 @@ from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.columns import Columns, Tails, columns_of, sampled_rows
 from bkbopt.spaces.parts import Part, Product, error_of_part
+from bkbopt.spaces.points import in_row
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, Combinations, ProductRows
@@ -128,20 +129,20 @@ class ProductPool(Arms):
             point.update(zip(part.names, part.rows[entry], strict=True))
         return point
 
-    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
+    def internal(self, params: Params, i: int | None = None) -> dict[str, float]:
         """The point of {"index": row}, of a label or all columns for each part, or of both; see `Arms`."""
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)} in row {i}.")
+            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)}{in_row(i)}.")
         if set(params) == {"index"}:
             return self.point(self._checked_row(params["index"]))
-        point = self.part(params, f"params: row {i}")
+        point = self.part(params, "params" if i is None else f"params: row {i}")
         for part in self.parts:
             missing = [name for name in part.names if name not in point]
             if missing:
                 names = dict.fromkeys((part.name, missing[0]))  # one name, where the part is a list without labels
                 raise ArgumentError(
                     "params: expected each part's label, or all of its columns, got no "
-                    f"{' and no '.join(map(repr, names))} in row {i}."
+                    f"{' and no '.join(map(repr, names))}{in_row(i)}."
                 )
         return {name: point[name] for name in self.names}
 

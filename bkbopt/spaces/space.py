@@ -36,6 +36,7 @@ from bkbopt.spaces.points import (
     internal_columns,
     internal_points,
     like,
+    places_of,
     position_of,
 )
 from bkbopt.spaces.scales import Scales
@@ -151,7 +152,7 @@ class Space:
         Raises:
             ArgumentError: a switch that is active has no value, or one that is not allowed.
         """
-        return tuple(active_names(self._conditions, params, 0))
+        return tuple(active_names(self._conditions, params, None))
 
     def internal(self, params_list: Sequence[Mapping[str, object]]) -> list[dict[str, float]]:
         """Values in internal form by column key, of points given as parameters; the errors are those of `encode`.
@@ -219,10 +220,10 @@ class Space:
                 among the choices.
         """
         rows = checked_points(self._conditions, params_list)
-        X = np.empty((len(rows), self.dim))
+        X, places = np.empty((len(rows), self.dim)), places_of(rows)
         for name, parameter in self.items:
             have = [i for i, row in enumerate(rows) if name in row]
-            positions = np.array([position_of(name, parameter, rows[i], i) for i in have])
+            positions = np.array([position_of(name, parameter, rows[i], places[i]) for i in have])
             if name in self._index:
                 column = X[:, self._index[name]]
                 column[:] = parameter.absent

@@ -135,7 +135,7 @@ def test_a_constraint_that_was_always_zero_is_probably_satisfied() -> None:
 def test_points_that_are_none_are_an_error(params: object) -> None:
     opt, _ = searched(0.05)
     for call in (opt.predict, opt.predict_constraints, opt.feasibility):
-        with pytest.raises(ArgumentTypeError, match="params: expected a dict in row 0, got"):
+        with pytest.raises(ArgumentTypeError, match="params: expected a dict, got"):
             call(params)  # type: ignore[arg-type]
 
 

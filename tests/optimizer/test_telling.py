@@ -257,13 +257,13 @@ def test_messages_name_the_argument_that_was_given() -> None:
         (lambda: opt.ask(fixed={"y": 1.0}), "fixed: expected names"),
         (lambda: opt.ask(fixed={"x": 5.0}), "fixed: parameter 'x': expected a number in"),
         (lambda: opt.enqueue({"x": 5.0}), "params: parameter 'x': expected a number in"),
-        (lambda: opt.tell({"x": 5.0}, 0.0), "parameter 'x' in row 0: expected a number in"),
+        (lambda: opt.tell({"x": 5.0}, 0.0), "parameter 'x': expected a number in"),
         (lambda: opt.tell({"y": 1.0}, 0.0), "params: expected values"),
         (lambda: pool.enqueue({"x0": 0.5}), "params: expected values that an arm"),
         (lambda: pool.ask(fixed={"x0": 0.5}), "fixed: expected values that an arm"),
         (
             lambda: pool.tell({"x1": 0.5}, 0.0),
-            r"params: expected the columns .* in row 0, got unknown 'x1' and nothing for 'x0'",
+            r"params: expected the columns .*, got unknown 'x1' and nothing for 'x0'",
         ),
     ):
         with pytest.raises(ArgumentError, match=words):
@@ -321,7 +321,7 @@ def test_a_number_below_a_mask_is_not_told(value: Any) -> None:
         opt.tell(trial, value)
     with pytest.raises(ArgumentError, match=r"constraints\['heat'\]: expected finite values, got nan"):
         opt.tell(trial, 1.0, constraints={"heat": value})
-    with pytest.raises(ArgumentError, match="parameter 'x' in row 0: expected a number"):
+    with pytest.raises(ArgumentError, match="parameter 'x': expected a number"):
         opt.tell({"x": value}, 1.0)
     assert opt.trials == before
     assert opt.tell(trial, value, invalid="fail").state == "FAIL"

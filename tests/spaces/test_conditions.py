@@ -301,16 +301,16 @@ def test_a_parent_of_too_many_values_is_refused():
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        ({"model": "gp", "kernel": "rbf", "gamma": 0.1}, r"nothing for 'gamma' in row 0, got 0\.1 .*'model' is 'gp'\)"),
+        ({"model": "gp", "kernel": "rbf", "gamma": 0.1}, r"nothing for 'gamma', got 0\.1 .*'model' is 'gp'\)"),
         (
             {"model": "tree", "depth": 1, "kernel": "rbf"},
             r"active where 'model' is 'svm' or 'gp'; here 'model' is 'tree'",
         ),
-        ({"model": "tree", "depth": 1, "degree": 3}, "nothing for 'degree' .* here 'kernel' is not there"),
+        ({"model": "tree", "depth": 1, "degree": 3}, "nothing for 'degree', got 3 .* here 'kernel' is not there"),
         ({"model": "svm", "kernel": "rbf"}, "got nothing for 'gamma' .*active where 'kernel' is 'poly' or 'rbf'"),
-        ({"model": "svm"}, "expected a value for 'kernel' in row 0, got none .*here 'model' is 'svm'"),
-        ({}, "expected a value for 'model' in row 0, got none"),
-        ({"model": "knn"}, "parameter 'model' in row 0: expected one of 'svm', 'gp', 'tree'"),
+        ({"model": "svm"}, "expected a value for 'kernel', got none .*here 'model' is 'svm'"),
+        ({}, "expected a value for 'model', got none"),
+        ({"model": "knn"}, "parameter 'model': expected one of 'svm', 'gp', 'tree'"),
         ({"model": "tree", "depth": 1, "nodes": 3}, "got unknown 'nodes'"),
     ],
 )

@@ -243,15 +243,15 @@ LABELS = {"solvent": "a", "ligand": 0, "T": 20, "base": "K"}
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (3, "params: expected a dict, got int in row 0"),
+        (3, "params: expected a dict, got int"),
         ({"index": 120}, "index: expected a row number from 0 to 119, got 120"),
         ({**LABELS, "x": 1}, "expected parts among 'solvent', 'ligand', 'T', 'base', or columns among .*, got 'x'"),
         ({**LABELS, "solvent": "q"}, r"expected a label of part 'solvent' \('a', 'b', .*got 'q'"),
         ({**LABELS, "ligand": True}, "expected a label of part 'ligand'"),
         ({**LABELS, "base": "Li"}, "expected one of the pool's 'base', got 'Li'"),
         ({**LABELS, "solvent.class": "y"}, "expected the 'solvent.class' that its part's label stands for, got 'y'"),
-        ({"solvent": "a", "T": 20, "base": "K"}, "got no 'ligand' and no 'ligand.x0' in row 0"),
-        ({"solvent": "a", "ligand": 0, "base": "K"}, "or all of its columns, got no 'T' in row 0"),
+        ({"solvent": "a", "T": 20, "base": "K"}, "got no 'ligand' and no 'ligand.x0'"),
+        ({"solvent": "a", "ligand": 0, "base": "K"}, "or all of its columns, got no 'T'"),
         ({"solvent.class": "x", "ligand": 0, "T": 20, "base": "K"}, "got no 'solvent' and no 'solvent.polarity'"),
     ],
 )

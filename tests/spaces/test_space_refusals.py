@@ -6,6 +6,7 @@ import optuna
 import pytest
 import torch
 
+import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 
@@ -164,13 +165,26 @@ def test_encode_refuses_and_names_the_parameter(change, message):
 
 @pytest.mark.parametrize("name", ["x", "n", "s", "c"])
 def test_encode_refuses_missing_names(name):
-    with pytest.raises(ArgumentError, match=f"in row 0, got nothing for '{name}'"):
-        SPACE.encode([{key: value for key, value in GOOD.items() if key != name}])
+    point = {key: value for key, value in GOOD.items() if key != name}
+    with pytest.raises(ArgumentError, match=rf"expected values for [^:]*'x', got nothing for '{name}'$"):
+        SPACE.encode([point])
+    with pytest.raises(ArgumentError, match=f"in row 1, got nothing for '{name}'"):
+        SPACE.encode([GOOD, point])
+
+
+def test_the_row_of_a_value_is_named_among_several():
+    pool = bo.Optimizer([[0.0], [1.0]], seed=0)
+    for wrong, message in (({"x0": "a"}, r"^params: row 1: "), ({"x1": 0.0}, "in row 1, got unknown 'x1'")):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+            pool.tell([{"x0": 0.0}, wrong], [1.0, 2.0])
+        with pytest.raises((ArgumentError, ArgumentTypeError)) as caught:
+            pool.tell(wrong, 1.0)
+        assert "row" not in str(caught.value).replace("a row", "")
 
 
 def test_both_names_of_a_misspelt_one_are_named():
     misspelt = {{"n": "N"}.get(key, key): value for key, value in GOOD.items()}
-    with pytest.raises(ArgumentError, match=r"in row 0, got unknown 'N' and nothing for 'n'$"):
+    with pytest.raises(ArgumentError, match=r", got unknown 'N' and nothing for 'n'$"):
         SPACE.encode([misspelt])
 
 

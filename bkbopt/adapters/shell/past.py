@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import csv
 import functools
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,8 +31,6 @@ PARAMS, CONSTRAINTS, ATTRS = "params_", "constraints_", "user_attrs_"
 #: What a cell with a value has to be, and one with a number that need not be known, for messages.
 NEEDED = "a finite number (or FAIL in a column state, for a trial without a value)"
 KNOWN = "a finite number (or an empty cell, where it is unknown)"
-#: How errors name the row of a call; a line is a call of its own, whose row is always the first.
-_ROW = re.compile(r" in row 0\b|\brow 0: ")
 
 
 @dataclass(frozen=True)
@@ -284,8 +281,7 @@ class _Params:
         try:
             self.opt.encode([params])
         except (ArgumentError, ArgumentTypeError) as error:
-            text = _ROW.sub("", str(error), count=1)
-            raise ArgumentError(f"{table.path}: line {line}: {text}") from None
+            raise ArgumentError(f"{table.path}: line {line}: {error}") from None
         return params
 
     def _without_gaps(self, params: dict[str, Any]) -> dict[str, Any]:
