@@ -23,7 +23,7 @@ from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.outcomes import any_one, finished, replaced, running_one
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trial_log import TrialLog
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, utc_now
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_stds, utc_now
 from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -345,11 +345,16 @@ class LoggedDesigner:
 
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
+        self._check_stds(reports)
         with self._transaction() as (entries, _):
             by_params = [report.target for report in reports if isinstance(report.target, Mapping)]
             points = iter(self.conversion.told(by_params, map(self.log.entries.__getitem__, self.log.running)))
             entries.extend(finished(self.log, reports, points, self._told, self._is_other_row, call))
         return [entry.trial for entry in entries]
+
+    def _check_stds(self, reports: Sequence[Report]) -> None:
+        takes_weights = self.designer.options.surrogate.takes_weights
+        check_stds((report.outcome for report in reports), takes_weights=takes_weights)
 
     def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
         return self._entry(number, point, self.conversion.index(point, params), now)
@@ -363,6 +368,7 @@ class LoggedDesigner:
 
     def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Replace the outcomes of finished trials."""
+        self._check_stds(reports)
         with self._transaction() as (entries, _):
             entries.extend(replaced(self.log, reports, call))
         return [entry.trial for entry in entries]

@@ -143,11 +143,6 @@ def tell(
         without_gaps=core.conversion.without_gaps,
         **more,
     )
-    has_stds = any(report.outcome.stds is not None for report in reports)
-    if has_stds and not core.designer.options.surrogate.takes_weights:
-        raise ArgumentError(
-            'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
-        )
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
     if not core.has_noted_constraints:

@@ -4,7 +4,7 @@ The module imports neither torch nor NumPy, so that programs that only report a 
 """
 
 import copy
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -17,6 +17,7 @@ __all__ = [
     "Entry",
     "Outcome",
     "Trial",
+    "check_stds",
     "detached",
     "utc_now",
 ]
@@ -188,6 +189,14 @@ class Entry:
     def silence(self, now: datetime) -> float:
         """Seconds since the ask of the trial, or since its last heartbeat; 0 where the clock was set back since."""
         return max((now - (self.seen_at or self.trial.asked_at or now)).total_seconds(), 0.0)
+
+
+def check_stds(outcomes: Iterable[Outcome], *, takes_weights: bool) -> None:
+    """Refuse known noise where the surrogate gives all values the same weight."""
+    if not takes_weights and any(outcome.stds is not None for outcome in outcomes):
+        raise ArgumentError(
+            'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
+        )
 
 
 def utc_now() -> datetime:

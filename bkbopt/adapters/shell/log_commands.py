@@ -19,7 +19,7 @@ from bkbopt.optimizer.log_labels import labelled
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_schema import CHECKSUM, COLUMNS, checked, from_json
 from bkbopt.optimizer.trial_tables import table_of
-from bkbopt.optimizer.trials import Outcome, Trial, utc_now
+from bkbopt.optimizer.trials import Outcome, Trial, check_stds, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "objectives", "recover", "set_attrs", "show", "tell"]
@@ -37,9 +37,8 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
     """Report the outcome of a trial."""
     file = LogFile(args.state)
     aims = aims_of(file)
-    if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
-        raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     outcome = check_outcome(aims, values, limits, args.std, attrs=by_name("--user-attr", args.user_attr))
+    check_stds([outcome], takes_weights=file.options["surrogate"]["class"] != "LearnerSurrogate")
     yield finished(aims, finish(file, number, outcome, "tell", replacing=args.replace))
 
 

@@ -149,8 +149,6 @@ def _finished(opt: "Optimizer", told: Sequence[_Line]) -> list[Trial]:
     from bkbopt.optimizer.telling import Report
     from bkbopt.optimizer.told_points import note_other_points
 
-    if any(outcome.stds for _, outcome in told) and not opt._core.designer.options.surrogate.takes_weights:
-        raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     reports = [Report(params, outcome) for params, outcome in told]
     trials = opt._core.finish(reports, "tell")
     if opt.pool is not None:

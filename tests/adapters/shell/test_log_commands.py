@@ -107,7 +107,7 @@ def test_outcomes_are_those_that_the_optimizer_writes(state: str, capsys: pytest
 
 def test_a_learner_takes_no_noise_from_the_shell_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bo.Optimizer({"x": (0.0, 1.0)}, surrogate="krr", storage=tmp_path / "log").ask()
-    message = "std: not allowed with an online learner"
+    message = "std: an online learner gives all values the same weight"
     assert message in refused(capsys, "tell", tmp_path / "log", 0, 1.0, "--std", 0.1)
     call(capsys, "tell", tmp_path / "log", 0, 1.0)
 
