@@ -1,4 +1,4 @@
-"""What was computed last."""
+"""A cache of the last results of a computation."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""A word about numeric columns of a pool whose logarithms may be meant."""
+"""A warning of numeric columns of a pool that span decades, whose logarithms may be meant."""
 
 import logging
 

@@ -292,7 +292,8 @@ def test_a_known_noise_is_refused_with_an_online_learner(
 ) -> None:
     bo.Optimizer(LIMITED, surrogate="pkawv", storage=tmp_path / "log", seed=0)
     path = past("0.1,1,0.5", head="x,value,std")
-    assert "std: an online learner gives all values the same weight" in refused(capsys, "tell", tmp_path / "log", "--from", path)
+    error = refused(capsys, "tell", tmp_path / "log", "--from", path)
+    assert "std: an online learner gives all values the same weight" in error
     assert not bo.Optimizer.load(tmp_path / "log").trials
 
 
