@@ -230,7 +230,8 @@ def _check_limit(name: str, limit: Any, *, many: bool) -> None:
     """Refuse what is told of a constraint where its value is missing, or has a standard deviation."""
     if limit is None:
         raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
-    pair = next((one for one in limit if is_pair(one)), None) if many and isinstance(limit, list) else limit
+    of_trials = limit if isinstance(limit, list | tuple) else []
+    pair = next(filter(is_pair, of_trials), None) if many else limit
     if is_pair(pair):
         raise ArgumentTypeError(
             f"constraints: expected a number for {name!r}, got the pair {shown(pair)}; pass its first number, since "

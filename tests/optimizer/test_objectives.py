@@ -310,6 +310,8 @@ def test_pairs_are_values_with_their_standard_deviations() -> None:
     for target, told in ((POINTS[2], value), (POINTS[2:], [value])):
         with pytest.raises(ArgumentTypeError, match=r"a number for 'heat', got the pair \(3\.0, 0\.1\); pass"):
             limited.tell(target, told)
+    limited.tell(POINTS[:2], [[1.0, 2.0], [2.0, 1.0]], constraints={"heat": (3.0, 0.1)})  # one for each trial
+    assert [trial.constraints["heat"] for trial in limited.trials] == [3.0, 0.1]
     assert len(one.trials) == 2
 
 
