@@ -22,15 +22,18 @@ from bkbopt.adapters.optuna.columns import external, held, key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.adapters.optuna.independent import independent_value
 from bkbopt.adapters.optuna.proposals import publish
-from bkbopt.confidence import as_confidence
+from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
-from bkbopt.optimizer.arguments import as_rule, checked_seed
+from bkbopt.optimizer.arguments import as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.option_types import AcquisitionName
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
+from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
-from bkbopt.surrogates import BKB
+from bkbopt.surrogates import BKB, Surrogate
+from bkbopt.surrogates.registry import MakesSurrogate
 
 __all__ = ["BKBSampler", "check_study", "trials_of"]
 
@@ -42,6 +45,8 @@ say_once = functools.cache(log.info)
 
 #: Number of proposals, the last of them quasi-random, if other processes keep proposing the same points.
 ATTEMPTS = 5
+#: The defaults of `qbar` and `max_inducing`.
+OF_BKB = (2.0, 400)
 
 
 class BKBSampler(BaseSampler):
@@ -76,6 +81,8 @@ class BKBSampler(BaseSampler):
         beta: width of the confidence bounds, as for `Optimizer`.
         acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`.
         kernel: see `BKB`; its columns are those of all parameters in the order of their names.
+        surrogate: another model, "exact", "fourier" or an instance without data, as for `Optimizer`, in place of a
+            `BKB` with this `qbar`, `max_inducing` and `kernel`.
         perturbations: whether some trials, fewer and fewer, search for a better basin, as for `Optimizer`.
         constraints_func: none; Optuna 5 deprecates it, and the objective calls `trial.set_constraint` in its place.
 
@@ -101,11 +108,12 @@ class BKBSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         deterministic_objective: bool = False,
         warn_independent_sampling: bool = True,
-        qbar: float = 2.0,
-        max_inducing: int | None = 400,
-        beta: Any = None,
-        acquisition: Any = "ucb",
+        qbar: float = OF_BKB[0],
+        max_inducing: int | None = OF_BKB[1],
+        beta: float | Confidence | None = None,
+        acquisition: AcquisitionName | Acquisition = "ucb",
         kernel: object = None,
+        surrogate: str | Surrogate | MakesSurrogate | None = None,
         perturbations: bool = True,
         constraints_func: None = None,
     ) -> None:
@@ -121,13 +129,19 @@ class BKBSampler(BaseSampler):
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
             )
         self._warn = check_flag("warn_independent_sampling", warn_independent_sampling)
-        surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
+        if surrogate is None:
+            surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
+        elif kernel is not None or (qbar, max_inducing) != OF_BKB:
+            raise ArgumentError("surrogate: expected no kernel, qbar or max_inducing beside it; pass them to BKB.")
         sequence = np.random.SeedSequence(checked_seed(seed))
         #: The seed of an `Optimizer` with the same models.
         self._seed: Any = sequence.entropy
         self._entropy = self._model_seed = int(sequence.generate_state(1)[0])
         self._options = Options(
-            ModelOptions(surrogate, deterministic=check_flag("deterministic_objective", deterministic_objective)),
+            ModelOptions(
+                as_surrogate(surrogate, fit=True),
+                deterministic=check_flag("deterministic_objective", deterministic_objective),
+            ),
             check_count("n_startup_trials", n_startup_trials, 0),
             rule,
             as_confidence(beta),
