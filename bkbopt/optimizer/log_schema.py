@@ -23,7 +23,7 @@
 | seen_at                | time of the last heartbeat, or null; of lost trials told_at                   |
 | place                  | place in the order of completion, 0, 1, ...; null before                      |
 | change                 | number of the last change of this trial; the log numbers all changes 1, 2, ... |
-| checksum               | the CRC-32 of the other columns that are not null, or are before this one      |
+| checksum               | the CRC-32 of the columns before it, and of user_attrs if that is not null     |
 | user_attrs             | attributes by name, JSON, or null without any                                  |
 
 The tables options and spaces have a checksum, too, since SQLite does not detect flipped bits in a value. A log gets the

@@ -124,8 +124,6 @@ def enqueue(args: argparse.Namespace) -> Iterator[Row]:
 
 def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
     """Report the outcome of a point given by its parameters, which needs the space."""
-    from bkbopt import Trial
-
     params = _as_params("--params", args.params)
     opt = opened(args)
     k = len(opt.directions)
@@ -140,7 +138,6 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
     attrs = by_name("--user-attr", args.user_attr)
     told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std), user_attrs=attrs)
-    assert isinstance(told, Trial)
     yield finished(Aims.of_optimizer(opt), told)
 
 
