@@ -30,6 +30,7 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 
+from benchmarks import bbob
 from benchmarks.arguments import Arguments
 from benchmarks.comparison import (
     Job,
@@ -209,6 +210,14 @@ def installed(peers: Sequence[str]) -> list[str]:
     return [peer for peer in peers if not missing_packages(peer)]
 
 
+def tasks_of(options: Any) -> Sequence[str]:
+    """The names of the tasks to run; stops if they need a package that is not installed."""
+    names = options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
+    if not bbob.is_installed() and any(name.startswith("bbob") for name in names):
+        raise SystemExit("the functions of BBOB need the package ioh: python -m pip install ioh")
+    return names
+
+
 def refuse_old_files(jobs: Sequence[Job], out: Path) -> None:
     """Stop, before anything is run, if a kept file lacks a measure: it was written by an earlier version."""
     for job in jobs:
@@ -233,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Job(peer, problem, min(options.trials, LIMITS.get(peer, options.trials)), seed)
         for peer in installed(options.peers)
         for seed in range(options.first_seed, options.first_seed + options.seeds)
-        for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
+        for problem in tasks_of(options)
     ]
     refuse_old_files(jobs, options.out)
     run_all(jobs, run_job, options)

@@ -4,7 +4,7 @@ The classic functions: seven are smooth or have ripples smaller than the noise, 
 (Rastrigin's, Schwefel's, Shekel's) and one is made of random peaks. Rosenbrock's and Griewank's are BoTorch's own.
 Functions whose minimum lies at, or near, the centre of their usual box have the cut boxes of
 `functions.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each, and those of
-`benchmarks.choice_tasks` have choices alone.
+`benchmarks.choice_tasks` have choices alone; those of `benchmarks.bbob` need a package more.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +16,7 @@ import numpy as np
 import optuna
 from botorch.test_functions.synthetic import Griewank, Hartmann
 
+from benchmarks import bbob
 from benchmarks import structured_functions as structured
 from benchmarks.choice_tasks import CHOICES, ChoiceProblem
 from benchmarks.functions import PROBLEMS, Array, Problem, from_botorch, levy, off_centre, random_peaks, rosenbrock
@@ -314,6 +315,10 @@ _CHANGES: tuple[tuple[str, str, Callable[[Problem], Task]], ...] = (
     ("rates", "rates", with_rates),
 )
 
+def _of_bbob(instance: int, number: int) -> Task:
+    return of_problem(bbob.bbob(number, instance))
+
+
 _FUNCTIONS = tuple(name for name in DEVELOPMENT if name not in TUNING)
 _CHOICES = tuple(problem.name for problem in CHOICES)
 
@@ -323,7 +328,11 @@ SETS: dict[str, tuple[str, ...]] = {
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
     "noiseless": tuple(f"{name}-noiseless" for name in _FUNCTIONS),
+    "bbob-noiseless": tuple(f"{name}-noiseless" for name in bbob.NAMES[1]),
+    "bbob-held-out-noiseless": tuple(f"{name}-noiseless" for name in bbob.NAMES[2]),
     "models": tuple(PIPELINES),
+    "bbob": bbob.NAMES[1],
+    "bbob-held-out": bbob.NAMES[2],
     "choices": _CHOICES,
     "choices-noiseless": tuple(f"{name}-noiseless" for name in _CHOICES),
     **{kind: tuple(f"{name}-{ending}" for name in _CHANGED) for kind, ending, _ in _CHANGES},
@@ -334,9 +343,10 @@ TASKS: dict[str, Callable[[], Task]] = {
     **{name: partial(of_problem, problem) for name, problem in _PROBLEMS.items()},
     **{name: partial(of_tuning, tuning) for name, tuning in (TUNING | PIPELINES).items()},
     **{problem.name: partial(of_choices, problem) for problem in CHOICES},
+    **{name: partial(_of_bbob, k, i) for k, names in bbob.NAMES.items() for i, name in enumerate(names, start=1)},
     **{f"{name}-{ending}": partial(make, _PROBLEMS[name]) for name in _CHANGED for _, ending, make in _CHANGES},
 }
 TASKS |= {
     f"{name}-noiseless": lambda make=TASKS[name]: without_noise(make())  # type: ignore[misc]
-    for name in (*_FUNCTIONS, *_CHOICES)
+    for name in (*_FUNCTIONS, *_CHOICES, *bbob.NAMES[1], *bbob.NAMES[2])
 }

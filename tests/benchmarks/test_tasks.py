@@ -55,6 +55,7 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 def test_every_task_is_for_development_or_held_out() -> None:
     functions = ("noiseless", "decades", "penalties", "rates", "noisy", "heavy-tails", "outliers", "too-good")
     others = {name for kind in (*functions, "models", "choices", "choices-noiseless") for name in SETS[kind]}
+    others |= {name for kind in SETS if kind.startswith("bbob") for name in SETS[kind]}
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
         {re.sub(r"\d+", "", name) for name in names if TASKS[name]().minimum is not None}
