@@ -2,8 +2,8 @@
 
 They are functions f1 to f24 on [-5, 5]^d of Hansen, Finck, Ros and Auger, "Real-parameter black-box optimization
 benchmarking 2009: noiseless functions definitions" (INRIA RR-6829): separable ones, ill-conditioned ones, ones with
-many optima. An instance is a place of the minimum and a rotation. `ioh` (de Nobel et al., "IOHexperimenter", 2024) knows the minimum of
-each; it is one of the packages of the extra `bench`.
+many optima. An instance is a place of the minimum and a rotation. `ioh` (de Nobel et al., "IOHexperimenter", 2024)
+knows the minimum of each; it is one of the packages of the extra `bench`.
 
 Noise of a tenth of the interquartile range hides more of some functions than of others: the values of the
 ill-conditioned ones (f2, f8 to f12) span six orders of magnitude.
