@@ -315,6 +315,7 @@ _CHANGES: tuple[tuple[str, str, Callable[[Problem], Task]], ...] = (
     ("rates", "rates", with_rates),
 )
 
+
 def _of_bbob(instance: int, number: int) -> Task:
     return of_problem(bbob.bbob(number, instance))
 

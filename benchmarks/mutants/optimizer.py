@@ -196,9 +196,10 @@ OPTIMIZER = (
     Fault(
         "an interrupt loses what was told",
         "optimizer/logged_designer.py",
-        "self.designer.update(map(self._evaluation, self.log.changed()))\n        self.log.forget_changes()\n",
+        "self.designer.update(evaluation(entry, self.spaces, self.conversion) for entry in self.log.changed())\n"
+        "        self.log.forget_changes()\n",
         "changed = self.log.changed()\n        self.log.forget_changes()\n"
-        "        self.designer.update(map(self._evaluation, changed))\n",
+        "        self.designer.update(evaluation(entry, self.spaces, self.conversion) for entry in changed)\n",
         ("optimizer/test_sharing.py",),
     ),
     Fault(
@@ -330,8 +331,8 @@ OPTIMIZER = (
     Fault(
         "a trial of a space that is new cannot be looked up",
         "optimizer/log_file.py",
-        "        if n_spaces != len(self.spaces):\n",
-        "        if False:\n",
+        "if patiently(lambda: log_rows.mark(connection), self.path) != self._mark:",
+        "if False:",
         (*CRAFTED, *STORAGE),
     ),
     Fault(
@@ -399,7 +400,7 @@ OPTIMIZER = (
     ),
     Fault(
         "the search learns that lost trials failed",
-        "optimizer/logged_designer.py",
+        "optimizer/log_entries.py",
         "if entry.is_lost else",
         "if False else",
         ("optimizer/test_minimizing_ends.py", "optimizer/test_unfinished_trials.py"),

@@ -1,8 +1,7 @@
 """Checks of the optimizer's arguments, and their conversion to the objects that the search uses."""
 
 import copy
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
@@ -23,13 +22,12 @@ from bkbopt.spaces.pool import Pool, as_pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
-from bkbopt.spaces.values import as_python, is_real, shown, with_hint
+from bkbopt.spaces.values import with_hint
 from bkbopt.surrogates import BKB, Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
 
 __all__ = [
     "as_directions",
-    "as_feasible",
     "as_names",
     "as_objective",
     "as_problem",
@@ -100,33 +98,6 @@ def _may_be_bounds(given: Any) -> bool:
 def _is_interval(row: Any) -> bool:
     is_pair = isinstance(row, list | tuple) and len(row) == 2
     return is_pair and all(isinstance(value, int | float) for value in row) and row[0] < row[1]
-
-
-def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None:
-    """The constraint on parameters: the optimizer's argument, that of a product pool, or both; see `_answer`."""
-    if given is not None and not callable(given):
-        raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(given).__name__}.")
-    own = None if problem.pool is None else problem.pool.feasible
-    both = [cast(Callable[[Params], bool], f) for f in (given, own) if f is not None]
-    return (lambda params: all(_answer(f(params)) for f in both)) if both else None
-
-
-def _answer(given: Any) -> bool:
-    """What a constraint on parameters answers; 0 and 1 are answers too.
-
-    Other numbers are refused: in some packages they are slacks or excesses, and nearly all are true.
-
-    Raises:
-        ArgumentTypeError: no answer.
-    """
-    is_single = isinstance(given, np.ndarray | Tensor) and math.prod(given.shape) == 1
-    answer = as_python(given.reshape(()) if is_single else given)
-    if isinstance(answer, bool) or (is_real(answer) and answer in (0, 1)):
-        return bool(answer)
-    raise ArgumentTypeError(
-        f"feasible: expected True or False, got {shown(given)} of type {type(given).__name__}; return a comparison, as "
-        'params["x"] + params["y"] <= 1.'
-    )
 
 
 def as_surrogate(given: str | Surrogate | MakesSurrogate | None, fit: bool) -> Surrogate:

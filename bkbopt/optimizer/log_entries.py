@@ -1,15 +1,18 @@
-"""Entries as a file holds them, with parameters as JSON, and as memory does, with the user's values and points."""
+"""Entries as a file holds them, with parameters as JSON, as memory does, with the user's values, and as evaluations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bkbopt.optimizer.conversion import conversion_of
+from bkbopt.optimizer.conversion import Conversion, conversion_of
 from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.trial_log import TrialLog
 from bkbopt.optimizer.trials import Entry
+from bkbopt.search.trials.evaluations import Evaluation
 from bkbopt.search.trials.states import WAITING
+from bkbopt.spaces.base import Params
+from bkbopt.spaces.space import Space
 
-__all__ = ["stored", "understood"]
+__all__ = ["evaluation", "named", "stored", "understood"]
 
 
 def stored(entry: Entry, spaces: LogSpaces) -> Entry:
@@ -51,3 +54,23 @@ def understood(entries: Sequence[Entry], log: TrialLog, spaces: LogSpaces, *, ha
             trial = replace(entry.trial, params=conversion.recorded(point, entry.trial), label=label)
             out[trial.id] = replace(entry, point=point, trial=trial)
     return list(out.values())
+
+
+def evaluation(entry: Entry, spaces: LogSpaces, conversion: Conversion) -> Evaluation:
+    """An entry as the designer learns it; a lost trial has no point."""
+    t, space, n_then = entry.trial, spaces[entry.space], entry.n_values
+    point, added = ({}, ()) if entry.is_lost else spaces.complete(entry.point, entry.space)
+    order = (float(-1 if entry.place is None else entry.place), t.id)
+    known = space if isinstance(space, Space) else None
+    row = conversion.name(t) if point else None
+    return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row, n_then)
+
+
+def named(entry: Entry, params: Params, conversion: Conversion) -> Entry:
+    """The entry with the row that `params` names in place of one with the same values."""
+    trial = entry.trial
+    index = conversion.as_named(trial.index, params)
+    if index == trial.index:
+        return entry
+    shown, label = conversion.params(entry.point, index), conversion.label(index)
+    return replace(entry, trial=replace(trial, index=index, params=shown, label=label))

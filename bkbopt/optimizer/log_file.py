@@ -78,6 +78,7 @@ class LogFile:
         self.path = place_of(path)
         self.options: dict[str, Any] = {}
         self.spaces: list[Described] = []
+        self._mark: tuple[Any, ...] = ()
         self._connection: sqlite3.Connection | None = None
         self._process, self._inode, self._is_checked = 0, (0, 0), False
         #: A token of the current transaction, and the lock of the current ask.
@@ -154,7 +155,7 @@ class LogFile:
     def _read_header(self, connection: sqlite3.Connection) -> None:
         """Check the schema, and read the options and spaces."""
 
-        def rows() -> tuple[list[Any], list[Any], list[Any]]:
+        def rows() -> tuple[list[Any], list[Any], list[Any], Any]:
             with at_one_time(connection):  # another process may set a space, which changes the view as well
                 found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
                 tables = {name: sql for kind, name, sql in found if kind == "table"}
@@ -162,17 +163,18 @@ class LogFile:
                     raise ValueError("tables that are not those of a log")
                 options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
                 spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
-            return found, options, spaces
+                mark = log_rows.mark(connection)
+            return found, options, spaces, mark
 
         with self.fits():
-            found, options, spaces = patiently(rows, self.path)
+            found, options, spaces, mark = patiently(rows, self.path)
             arguments = {name: schema.from_json(value) for name, value, _ in map(schema.checked, options)}
             described = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
             has_attrs = schema.TABLES_WITH_ATTRS["log"] in (sql for _, _, sql in found)
             if views != [log_rows.view(arguments, described, has_attrs=has_attrs)]:
                 raise ValueError("views, indices or triggers that are not those of a log")
-            self.options, self.spaces = arguments, described
+            self.options, self.spaces, self._mark = arguments, described, mark
 
     @contextlib.contextmanager
     def fits(self) -> Iterator[None]:
@@ -255,8 +257,7 @@ class LogFile:
         query = f"SELECT * FROM log WHERE {condition}"  # attributes may come while the file is open
         rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
         # Spaces are read after the rows, so that all spaces to which the rows refer are known.
-        n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
-        if n_spaces != len(self.spaces):
+        if patiently(lambda: log_rows.mark(connection), self.path) != self._mark:
             self._read_header(connection)
         return rows
 

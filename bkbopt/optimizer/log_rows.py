@@ -16,6 +16,7 @@ __all__ = [
     "fill",
     "has_attrs_in",
     "highest",
+    "mark",
     "options_of",
     "put",
     "put_option",
@@ -93,6 +94,13 @@ def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
     last = connection.execute("SELECT change, checksum FROM log ORDER BY change DESC LIMIT 1").fetchone()
     n_spaces = connection.execute("SELECT count(*) FROM spaces").fetchone()
     return last, n_spaces, connection.execute("SELECT name, checksum FROM options ORDER BY name").fetchall()
+
+
+def mark(connection: sqlite3.Connection) -> tuple[Any, ...]:
+    """What differs after a change of the space, of the pool, or of the constraint on parameters."""
+    query = "SELECT (SELECT count(*) FROM spaces), (SELECT checksum FROM options WHERE name = 'feasible')"
+    found: tuple[Any, ...] = connection.execute(query).fetchone()
+    return found
 
 
 def highest(connection: sqlite3.Connection, path: str, column: str, none: int) -> int:

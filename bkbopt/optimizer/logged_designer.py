@@ -13,21 +13,23 @@ from datetime import datetime
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.optimizer import known_constraint
 from bkbopt.optimizer.arguments import check_columns
 from bkbopt.optimizer.conversion import conversion_of
 from bkbopt.optimizer.description import describe, read_changed
-from bkbopt.optimizer.log_entries import stored, understood
+from bkbopt.optimizer.known_constraint import KnownConstraint
+from bkbopt.optimizer.log_entries import evaluation, named, stored, understood
 from bkbopt.optimizer.log_file import LogFile, Writer
 from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.log_spaces import LogSpaces
-from bkbopt.optimizer.outcomes import any_one, finished, replaced, running_one
+from bkbopt.optimizer.outcomes import any_one, finished, lost_ones, replaced, running_one
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trial_log import TrialLog
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_stds, utc_now
+from bkbopt.optimizer.trials import Entry, Trial, check_stds, utc_now
 from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
-from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.evaluations import Point, Problem
 from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
@@ -58,9 +60,7 @@ class LoggedDesigner:
         file: the file of the log; None if the log is in memory only.
     """
 
-    def __init__(
-        self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
-    ) -> None:
+    def __init__(self, problem: Problem, options: Options, entropy: int, feasible: KnownConstraint | None) -> None:
         self.feasible = feasible
         self.spaces = LogSpaces()
         self.spaces.append(problem.candidates, {})
@@ -72,26 +72,33 @@ class LoggedDesigner:
         self.log = TrialLog()
         self.file: LogFile | None = None
         self._seen = 0
-        #: The space or pool that is being set, and how many of `spaces` are taken into account.
-        self._coming: Space | Arms | None = None
-        self._n_used = 1
+        #: The space or pool that is being set, with its constraint; how many of `spaces`, and which constraint, the
+        #: designer has.
+        self._coming: tuple[Space | Arms, KnownConstraint | None] | None = None
+        self._n_used, self._used = 1, feasible
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
         feasible = self.feasible
-        if feasible is None:
-            return None
-        return lambda point: bool(feasible(self.conversion.params(point, None)))
+        return None if feasible is None else lambda point: feasible(self.conversion.params(point, None))
 
     # -- spaces and pools --------------------------------------------------------------------------------------------
 
-    def set_candidates(self, candidates: Space | Arms, past: Params) -> None:
-        """Take another space or pool from here on; `past` are values that earlier trials had for new parameters."""
+    def set_candidates(self, candidates: Space | Arms, past: Params, given: Any = None) -> None:
+        """Take another space or pool from here on.
+
+        Args:
+            candidates: the space or pool.
+            past: values that earlier trials had for new parameters.
+            given: the constraint on parameters, as users give it; None for that of before.
+        """
+        feasible = known_constraint.changed(self.feasible, given, candidates)
         check_columns(self.designer.options.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
         if self.file is None:
             if not self.spaces.is_last(candidates, past):
                 self.spaces.append(candidates, past)
+            self.feasible = feasible
         else:
-            self._coming = candidates
+            self._coming = candidates, feasible
             with self._transaction() as (_, writer):
                 assert writer is not None
                 if not self.spaces.is_last(candidates, past):
@@ -99,11 +106,14 @@ class LoggedDesigner:
                     described = describe(candidates).with_past({} if values is None else values.params)
                     if described != self.file.spaces[-1].with_past(described.past):
                         writer.add_space(described)
+                if (kept := known_constraint.stored(feasible)) != self.file.options["feasible"]:
+                    writer.set_option("feasible", kept)
         self.refresh()
+        self._coming = None
 
     def _use_last(self) -> None:
         """Pass the last space or pool to the designer; this is repeated if it was interrupted."""
-        if self._n_used != len(self.spaces):
+        if self._n_used != len(self.spaces) or self._used is not self.feasible:
             self._use(self.spaces[-1])
 
     def _use(self, candidates: Space | Arms) -> None:
@@ -122,7 +132,7 @@ class LoggedDesigner:
             self._begin_anew(problem)
         else:
             self.designer.set_problem(problem)
-        self._n_used = len(self.spaces)
+        self._n_used, self._used = len(self.spaces), self.feasible
 
     def _begin_anew(self, problem: Problem) -> None:
         """Take a new designer, which is to learn all trials again."""
@@ -137,6 +147,7 @@ class LoggedDesigner:
         for described in file.spaces[:-1]:
             self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
         self.spaces.restore(file.spaces[-1], current)
+        self.feasible = self._constraint(file)
         self._use(self.spaces[-1])
         self.file = file
         self.refresh()
@@ -175,6 +186,8 @@ class LoggedDesigner:
             new = [new[-1]] * len(new)
         for described in new:
             self.spaces.restore(described, self._read(described))
+        with file.fits():
+            self.feasible = self._constraint(file)
         self._use_last()
         if entries:
             try:
@@ -191,9 +204,16 @@ class LoggedDesigner:
 
     def _read(self, described: Described) -> Space | Arms:
         """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
-        if self._coming is not None and describe(self._coming) == described.with_past({}):
-            return self._coming
+        if self._coming is not None and describe(self._coming[0]) == described.with_past({}):
+            return self._coming[0]
         return read_changed(described, self.designer.options.models.fit)
+
+    def _constraint(self, file: LogFile) -> KnownConstraint | None:
+        """The constraint of the file; a function is that of this process, or the one that is being set."""
+        kept = file.options["feasible"]
+        is_set = self._coming is not None and known_constraint.stored(self._coming[1]) == kept
+        current = self._coming[1] if self._coming is not None and is_set else self.feasible
+        return known_constraint.of_file(kept, current, self.spaces[-1])
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
@@ -217,7 +237,7 @@ class LoggedDesigner:
         if self.log.is_rewritten:
             self._begin_anew(self.designer.problem)
             self.log.is_rewritten = False
-        self.designer.update(map(self._evaluation, self.log.changed()))
+        self.designer.update(evaluation(entry, self.spaces, self.conversion) for entry in self.log.changed())
         self.log.forget_changes()
         return self.designer
 
@@ -234,14 +254,6 @@ class LoggedDesigner:
     def point(self, entry: Entry) -> Point:
         """The point of an entry with the values that later spaces state for it."""
         return self.spaces.complete(entry.point, entry.space)[0]
-
-    def _evaluation(self, entry: Entry) -> Evaluation:
-        t, space, n_then = entry.trial, self.spaces[entry.space], entry.n_values
-        point, added = ({}, ()) if entry.is_lost else self.spaces.complete(entry.point, entry.space)  # left out
-        order = (float(-1 if entry.place is None else entry.place), t.id)
-        known = space if isinstance(space, Space) else None
-        row = self.conversion.name(t) if point else None
-        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row, n_then)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -279,16 +291,7 @@ class LoggedDesigner:
             except SpaceExhaustedError:
                 if not entries:
                     raise
-        return [self._named(entry, fixed) for entry in entries]
-
-    def _named(self, entry: Entry, params: Params) -> Entry:
-        """The entry with the row that `params` names in place of one with the same values."""
-        conversion, trial = self.conversion, entry.trial
-        index = conversion.as_named(trial.index, params)
-        if index == trial.index:
-            return entry
-        params, label = conversion.params(entry.point, index), conversion.label(index)
-        return replace(entry, trial=replace(trial, index=index, params=params, label=label))
+        return [named(entry, fixed, self.conversion) for entry in entries]
 
     def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
@@ -316,7 +319,7 @@ class LoggedDesigner:
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                     entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
-                    entry = self._named(entry, self.conversion.naming(queued.trial, self.is_present(queued)))
+                    entry = named(entry, self.conversion.naming(queued.trial, self.is_present(queued)), self.conversion)
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
@@ -388,10 +391,6 @@ class LoggedDesigner:
     def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
         """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""
         with self._transaction() as (entries, _):
-            now, ids = utc_now(), [i for i in self.log.running if among is None or i in among]
-            silent = [e for e in map(self.log.entries.__getitem__, ids) if e.silence(now) >= older_than]
-            outcome, first = Outcome(is_lost=enqueue), len(self.log.order)
-            entries.extend(lost := [entry.finished(outcome, place, now) for place, entry in enumerate(silent, first)])
-            if enqueue:
-                entries.extend(entry.repeated(number, now) for number, entry in enumerate(silent, len(self.log)))
+            lost, queued = lost_ones(self.log, older_than, enqueue, among)
+            entries.extend(lost + queued)
         return [entry.trial for entry in lost]

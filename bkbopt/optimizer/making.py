@@ -1,6 +1,6 @@
 """Making the designer and the log of an optimizer from its arguments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 from bkbopt._support.checks import check_choice, check_count, check_flag
 from bkbopt.confidence import as_confidence
 from bkbopt.optimizer.arguments import (
-    as_feasible,
     as_problem,
     as_rule,
     as_surrogate,
@@ -17,12 +16,12 @@ from bkbopt.optimizer.arguments import (
     check_symmetry,
     checked_seed,
 )
+from bkbopt.optimizer.known_constraint import Feasible, as_feasible
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.directions import sign_of
-from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -41,7 +40,7 @@ def as_designer(
     fit: bool,
     duplicates: str,
     deterministic: bool,
-    feasible: Callable[[Params], bool] | None,
+    feasible: Feasible | None,
     perturbations: bool,
 ) -> LoggedDesigner:
     """The designer of an optimizer with these arguments, and its log without trials; see `Optimizer`."""
@@ -61,7 +60,9 @@ def as_designer(
     if problem.pool is not None and problem.pool.objects is not None:
         prototype.bind_objects(problem.pool.objects)
         check_symmetry(prototype.kernel, len(problem.pool.objects))
+    own = None if problem.pool is None else problem.pool.feasible
+    constraint = as_feasible(feasible, problem.candidates, own)
     signs = tuple(map(sign_of, directions))
-    core = LoggedDesigner(replace(problem, signs=signs), options, entropy, as_feasible(feasible, problem))
+    core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint)
     check_kernel(prototype, core.designer.history)
     return core

@@ -4,6 +4,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from bkbopt._support.showing import with_deviation
+from bkbopt.optimizer import known_constraint
 from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.objectives import aims_of
@@ -62,7 +63,7 @@ def shown_options(core: LoggedDesigner, aims: Aims, rule: object) -> dict[str, A
         "fit": models.fit,
         "duplicates": "avoid" if options.avoid_duplicates else "allow",
         "deterministic": models.deterministic,
-        "feasible": core.designer.problem.feasible is not None,
+        "feasible": known_constraint.stored(core.feasible),
         "perturbations": options.perturbations,
     }
 

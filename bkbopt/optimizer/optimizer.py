@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, Unpack, overload
 
 from bkbopt._support import forks
@@ -34,9 +34,8 @@ class Optimizer(Readings):
     """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
     An optimizer is a log of trials and a designer, which computes suggestions. These depend only on the arguments below
-    and on the trials in the order of their completion. With `storage` the log is a file: `ask`, `tell`, `fail` and
-    `enqueue` have written to disk when they return, any number of processes may use the file at the same time, and the
-    same constructor call opens it again.
+    and on the trials in the order of their completion. With `storage` the log is a file: changes are on the disk when
+    calls return, any number of processes may use the file, and the same constructor call opens it again.
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
@@ -65,7 +64,8 @@ class Optimizer(Readings):
             guide "Pools").
         deterministic: whether a point always has the same value. A given noise variance is kept. If values of one point
             differ, their noise is fitted all the same, with a warning.
-        feasible: `feasible(params) -> bool`; only points for which it is true are proposed. It gets a row's columns.
+        feasible: only points for which it is true are proposed: `feasible(params) -> bool`, with a row's columns in a
+            pool, or a rule "x + y <= 1", or a list of rules (see `bkbopt.spaces.rules`).
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
             continued, and the other arguments must be those it was made with (`Optimizer.open` takes them from it).
             Omitted values of `seed`, `beta`, `n_startup_trials` and names of objectives are the file's; `beta` and
@@ -75,8 +75,7 @@ class Optimizer(Readings):
             among points without one (`search.perturbations`, `search.restarts`). Only with `fit=True`.
 
     Raises:
-        ArgumentError: an option is out of range, or the space or pool is invalid.
-        ArgumentTypeError: an option has the wrong type.
+        ArgumentError, ArgumentTypeError: an option is out of range or of the wrong type, the space or pool is invalid.
         StateFileError: the storage is not a log, or is damaged.
         StorageError: the system does not give access to the storage.
         FileNotFoundError: the folder of the storage does not exist.
@@ -107,7 +106,7 @@ class Optimizer(Readings):
         fit: bool = True,
         duplicates: Literal["allow", "avoid"] = "allow",
         deterministic: bool = False,
-        feasible: Callable[[Params], bool] | None = None,
+        feasible: types.Feasible | None = None,
         perturbations: bool = True,
         storage: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -199,19 +198,20 @@ class Optimizer(Readings):
         return self._core.enqueue(as_queued(params), checked_attrs(user_attrs))
 
     @locked
-    def set_pool(self, pool: Any) -> None:
+    def set_pool(self, pool: Any, *, feasible: types.Feasible | None = None) -> None:
         """Replace the arms of a pool; arms may be removed and added, and all observations are kept.
 
         An earlier trial keeps the `index` of its row in the earlier pool; labels by an `id_column` hold in both pools.
+        `feasible` is as in `set_space`.
 
         Raises:
             ArgumentError: the optimizer has a space, or the pool is invalid (see the constructor); nothing changes.
         """
         has_kernel = self._core.designer.options.surrogate.has_kernel
-        self._core.set_candidates(other_pool(self.pool, pool, has_kernel=has_kernel), {})
+        self._core.set_candidates(other_pool(self.pool, pool, has_kernel=has_kernel), {}, feasible)
 
     @locked
-    def set_space(self, space: Any, past: Params | None = None) -> None:
+    def set_space(self, space: Any, past: Params | None = None, *, feasible: types.Feasible | None = None) -> None:
         """Replace the search space; ranges may change, and parameters may be added and removed.
 
         Past trials are kept in the model if their parameters have the same kind, also with another range, step or list
@@ -222,14 +222,14 @@ class Optimizer(Readings):
         Args:
             space: the search space of later trials.
             past: values that all earlier trials had for new parameters, by name.
+            feasible: another constraint on parameters; by default the former one holds, with an empty list none does.
 
         Raises:
-            ArgumentError: the optimizer has a pool, the space is invalid (see the constructor), or has other parameters
-                than the surrogate's kernel, if that was given; or `past` has other parameters than new ones, or values
-                outside of the space. Nothing changes.
-            ArgumentTypeError: `past` is not a dict.
+            ArgumentError, ArgumentTypeError: the optimizer has a pool, the space is invalid (see the constructor), has
+                other parameters than the surrogate's kernel, if that was given, or lacks one that is in a rule; or
+                `past` has other parameters than new ones, or other values. Nothing changes.
         """
-        self._core.set_candidates(*other_space(self.space, space, past))
+        self._core.set_candidates(*other_space(self.space, space, past), feasible)
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -375,7 +375,7 @@ class Optimizer(Readings):
         *,
         pool: Any = None,
         surrogate: Surrogate | None = None,
-        feasible: Callable[[Params], bool] | None = None,
+        feasible: types.Feasible | None = None,
         acquisition: Acquisition | None = None,
         beta: Confidence | None = None,
     ) -> "Optimizer":
@@ -386,7 +386,7 @@ class Optimizer(Readings):
             pool: the data frame or array, if it is not in the file; for a pool of objects all objects that were ever in
                 the pool, by first appearance.
             surrogate: the surrogate with its kernel, if that was the user's own.
-            feasible: the constraint on parameters, if there was one.
+            feasible: the constraint on parameters, if it was a function.
             acquisition: the acquisition function, if it was the user's own.
             beta: the schedule of beta, if it was the user's own.
 

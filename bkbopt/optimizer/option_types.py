@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from bkbopt.confidence import Confidence
+from bkbopt.optimizer.known_constraint import Feasible
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
-from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -18,6 +18,7 @@ __all__ = [
     "AcquisitionName",
     "Direction",
     "FailOptions",
+    "Feasible",
     "LogParts",
     "ManyTrials",
     "MinimizeOptions",
@@ -58,7 +59,7 @@ class LogParts(TypedDict, total=False):
 
     pool: Any
     surrogate: Surrogate | None
-    feasible: Callable[[Params], bool] | None
+    feasible: Feasible | None
     acquisition: Acquisition | None
     beta: Confidence | None
 
@@ -77,7 +78,7 @@ class Options(TypedDict, total=False):
     fit: bool
     duplicates: Literal["allow", "avoid"]
     deterministic: bool
-    feasible: Callable[[Params], bool] | None
+    feasible: Feasible | None
     perturbations: bool
     storage: str | os.PathLike[str] | None
 

@@ -1,17 +1,17 @@
-"""The entries of a log that follow from reports: of trials that finish, and of those whose outcomes are replaced."""
+"""The entries of a log that follow from reports: of trials that finish, of replaced outcomes, and of lost trials."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trial_log import TrialLog
-from bkbopt.optimizer.trials import Entry, utc_now
+from bkbopt.optimizer.trials import Entry, Outcome, utc_now
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.base import Params
 
-__all__ = ["any_one", "finished", "replaced", "running_one"]
+__all__ = ["any_one", "finished", "lost_ones", "replaced", "running_one"]
 
 
 def finished(
@@ -132,3 +132,17 @@ def _take(entry: Entry, taken: set[int]) -> None:
 
 def _key(point: Point) -> frozenset[tuple[str, float]]:
     return frozenset(point.items())
+
+
+def lost_ones(
+    log: TrialLog, older_than: float, enqueue: bool, among: Container[int] | None
+) -> tuple[list[Entry], list[Entry]]:
+    """The entries of running trials, `among` some, that fail without a heartbeat for `older_than` seconds.
+
+    The second list has those that are queued in their place, if they are.
+    """
+    now, ids = utc_now(), [i for i in log.running if among is None or i in among]
+    silent = [entry for entry in map(log.entries.__getitem__, ids) if entry.silence(now) >= older_than]
+    outcome = Outcome(is_lost=enqueue)
+    lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, len(log.order))]
+    return lost, [entry.repeated(number, now) for number, entry in enumerate(silent, len(log))] if enqueue else []

@@ -103,7 +103,7 @@ class Readings(Predicting, Trust):
     def options(self) -> dict[str, Any]:
         """What it was made with, by the names of the arguments, but for the space or pool, the seed and the storage.
 
-        For people: the surrogate is the name of its class with its options, `feasible` whether there is one.
+        For people: the surrogate is the name of its class with its options, `feasible` its rules, or that it is there.
         """
         return shown_options(self._core, self._aims, self._acquisition)
 
@@ -366,10 +366,10 @@ class Readings(Predicting, Trust):
         """Write a copy of the log (options, space and all trials) to a file, atomically.
 
         The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
-        follow from the trials. Not in it either: `feasible`, kernels, schedules of beta and acquisition functions that
-        are not ours, data frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of
-        a product are in it, as long as they are below 64 MiB. If the file of the log cannot be read, the copy has what
-        this optimizer knows, and a warning is logged.
+        follow from the trials. Not in it either: functions (`feasible`, acquisition), kernels and schedules of beta
+        that are not ours, data frames, arrays of more than 64 MiB, and pools of objects; they are given again. The
+        parts of a product are in it, as long as they are below 64 MiB. If the file of the log cannot be read, the
+        copy has what this optimizer knows, and a warning is logged.
 
         Raises:
             ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.

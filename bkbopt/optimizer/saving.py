@@ -13,7 +13,7 @@ from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer import log_rows
+from bkbopt.optimizer import known_constraint, log_rows
 from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.description import (
     check_text,
@@ -85,7 +85,7 @@ def describe_options(core: LoggedDesigner, aims: Aims, acquisition: object) -> d
         "duplicates": "avoid" if options.avoid_duplicates else "allow",
         "deterministic": options.models.deterministic,
         "perturbations": options.perturbations,
-        "feasible": core.designer.problem.feasible is not None,
+        "feasible": known_constraint.stored(core.feasible),
         "beta": describe_schedule(options.confidence),
         "surrogate": describe_surrogate(options.surrogate),
     }
@@ -155,7 +155,7 @@ def arguments_of(
             raise ArgumentError("acquisition: expected the function of yours that the log was made with, got none.")
         current = read_candidates(file.spaces[-1], pool, options["fit"])
         own = None if isinstance(current, Space) else current.feasible
-        if options["feasible"] and not has_feasible and own is None:
+        if options["feasible"] is True and not has_feasible and own is None:
             raise ArgumentError("feasible: expected the constraint of yours that the log was made with, got none.")
         arguments = {name: options[name] for name in ARGUMENTS}
         arguments["directions"] = named_directions(options["directions"], objectives_of(file))
@@ -175,6 +175,7 @@ def opened(make: Callable[..., Made], path: str | os.PathLike[str], feasible: An
         on_failure.callback(file.close)
         current, arguments = arguments_of(file, **given, has_feasible=feasible is not None)
         with file.fits():
+            known_constraint.check_as_kept(file.options["feasible"], feasible)
             optimizer = make(current, feasible=feasible, **arguments)
         follow(optimizer._core, file, current)
         on_failure.pop_all()
@@ -220,6 +221,8 @@ def join(
     with file.fits():
         held = {**file.options, "surrogate": with_new_options(file.options["surrogate"])}
     new = [*ANEW, "objectives"] if held.get("objectives") is None else ANEW  # names may be given later
+    if options["feasible"] is False and isinstance(held["feasible"], list):  # left out, the rules are those of the log
+        options = {**options, "feasible": held["feasible"]}
     compared = [name for name in options if name not in ("bkbopt", *new)]
     other = [text for name in compared for text in _differences(name, held.get(name), options[name])]
     if other:
@@ -301,7 +304,10 @@ def _differences(name: str, held: Any, given: Any) -> list[str]:
     if name == "entropy":
         return ["the log has another seed, which is used if seed= is left out"]
     if name == "feasible":
-        return [f"the log was made {'with' if held else 'without'} feasible="]
+        if isinstance(held, bool) and isinstance(given, bool):
+            return [f"the log was made {'with' if held else 'without'} feasible="]
+        where = [_shown(v) if isinstance(v, list) else "a function" if v else "none" for v in (held, given)]
+        return [f"feasible is {where[0]} in the log and {where[1]} here; set_space(opt.space, feasible=...) changes it"]
     if isinstance(held, Mapping) and isinstance(given, Mapping):
         keys = ["class"] if held.get("class") != given.get("class") else dict.fromkeys([*held, *given])
         return [text for key in keys for text in _differences(f"{name}.{key}", held.get(key), given.get(key))]

@@ -192,8 +192,8 @@ def options_table(opt: Optimizer) -> Html:
 
 
 def _shown(name: str, value: Any) -> str:
-    """The value of an option in words; of `feasible` the log only knows whether there is one."""
-    if name == "feasible":
+    """The value of an option in words; of a function `feasible` the log only knows that there is one."""
+    if name == "feasible" and isinstance(value, bool):
         return "a function of the parameters" if value else "none"
     if isinstance(value, bool):
         return "yes" if value else "no"

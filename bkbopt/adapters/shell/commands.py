@@ -216,12 +216,14 @@ def _add_first(commands: _Commands) -> None:
     _add_init(commands)
     text = "replace the search space of a log, or the rows of its pool, for later trials"
     more = (
-        ". Parameters may be added and removed, and ranges and choices changed; of the options of SPACE.toml only beta "
-        "and n_startup_trials"
+        ". Parameters may be added and removed, and ranges and choices changed; of the options of SPACE.toml only "
+        "beta, feasible and n_startup_trials"
     )
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
+    text = "a rule for the rows of a pool from now on, as in init; once for each"
+    change.add_argument("--feasible", metavar="RULE", action="append", help=text)
     text = "compile all loops now, as when a container image is built; otherwise the first runs compile them"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -244,6 +246,8 @@ def _add_init(commands: _Commands) -> None:
     pool.add_argument("--direction", choices=("minimize", "maximize"), help="of the value (default minimize)")
     text = "avoid proposes no row twice (default allow)"
     pool.add_argument("--duplicates", choices=("allow", "avoid"), help=text)
+    text = "propose rows only for which this rule about the columns holds, as 'width * depth <= 64'; once for each"
+    pool.add_argument("--feasible", metavar="RULE", action="append", help=text)
     pool.add_argument(
         "--seed", type=readers.whole_number, metavar="N", help="of the random numbers, a whole number >= 0"
     )

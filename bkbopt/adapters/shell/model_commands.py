@@ -44,7 +44,7 @@ KINDS = {
 #: Kinds of plots that need both parameters.
 OF_TWO = ("contour", "pool")
 #: Options of `init` that need a pool.
-POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "seed")
+POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "feasible", "seed")
 
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
@@ -87,7 +87,7 @@ def _over_pool(args: argparse.Namespace) -> "Optimizer":
         )
     check_other_file("state", as_path(args.state), args.pool, "the rows of the pool")
     pool = Pool(rows_of_file(args.pool), id_column=args.id_column, columns=args.column)
-    options = {name: getattr(args, name) for name in ("direction", "duplicates", "seed")}
+    options = {name: getattr(args, name) for name in ("direction", "duplicates", "feasible", "seed")}
     return Optimizer(pool, **{name: option for name, option in options.items() if option is not None})
 
 
@@ -97,14 +97,16 @@ def change(args: argparse.Namespace) -> Iterator[Row]:
 
     opt = opened(args)
     if opt.pool is None:
+        if args.feasible:
+            raise UsageError("--feasible: expected only with rows; that of a search space is a line of SPACE.toml.")
         entries, options = space_file.read_space(args.new)
-        space = Space.parse(entries)
+        space, feasible = Space.parse(entries), options.pop("feasible", None)
         Optimizer(opt.space, **options, storage=args.state)  # refuses options that have to be those of the log
-        opt.set_space(space)
+        opt.set_space(space, feasible=feasible)
     else:
         rows, old = rows_of_file(args.new), opt.pool
         names = list(old.names) if hasattr(rows, "iloc") else None  # a table may have other columns, too
-        opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names))
+        opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names), feasible=args.feasible)
     yield _described(args.state, opt)
 
 

@@ -5,6 +5,7 @@ A search space in TOML:
     direction = "minimize"               # options of Optimizer, all of them optional; or directions = [...],
                                          # or of named objectives directions = { loss = "minimize", ... }
     # constraints = ["heat"]             # values that come with each trial and must be <= 0
+    # feasible = ["rate * width <= 1"]   # rules that are known beforehand, see bkbopt.spaces.rules
     seed = 0
 
     [space]
@@ -36,6 +37,7 @@ OPTIONS = (
     "beta",
     "duplicates",
     "deterministic",
+    "feasible",
     "perturbations",
 )
 NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}

@@ -267,6 +267,41 @@ def test_a_log_goes_on_with_another_space(tmp_path: Path, capsys: pytest.Capture
     assert Path(state).read_bytes() == before
 
 
+def test_rules_about_parameters_are_lines_of_the_space_and_may_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, space = tmp_path / "state", tmp_path / "space.toml"
+    text = '[space]\nx = { type = "float", low = 0.0, high = 1.0 }\ny = { type = "float", low = 0.0, high = 1.0 }\n'
+    space.write_text('seed = 0\nfeasible = ["x + y <= 0.5"]\n' + text)
+    call(capsys, "init", space, state)
+    assert all(sum(row["params"].values()) <= 0.5 for row in call(capsys, "ask", state, "-n", 6))
+    assert "got the rule 'x + z <= 1'" in refused(capsys, "change", state, _written(space, "x + z <= 1", text))
+    call(capsys, "change", state, _written(space, "x >= 0.9", text))
+    assert all(row["params"]["x"] >= 0.9 for row in call(capsys, "ask", state, "-n", 6))
+    space.write_text("seed = 0\n" + text)
+    call(capsys, "change", state, space)
+    assert bo.Optimizer.load(state).options["feasible"] == ["x >= 0.9"]
+    assert "expected only with rows" in refused(capsys, "change", state, space, "--feasible", "x <= 1")
+
+
+def _written(space: Path, rule: str, text: str) -> Path:
+    space.write_text(f'seed = 0\nfeasible = "{rule}"\n{text}')
+    return space
+
+
+def test_rules_about_the_rows_of_a_pool_are_options_of_init_and_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    state, rows = tmp_path / "state", tmp_path / "rows.csv"
+    rows.write_text("x,kind\n" + "".join(f"{i},{kind}\n" for i in range(9) for kind in "ab"))
+    call(capsys, "init", "--pool", rows, "--feasible", "x >= 6", "--feasible", "kind == 'b'", "--seed", 0, state)
+    asked = [row["params"] for row in call(capsys, "ask", state, "-n", 3, "--pool", rows)]
+    assert all(row["x"] >= 6 and row["kind"] == "b" for row in asked)
+    call(capsys, "change", state, rows, "--pool", rows, "--feasible", "x < 2")
+    assert all(row["params"]["x"] < 2 for row in call(capsys, "ask", state, "-n", 3, "--pool", rows))
+
+
 def test_a_log_goes_on_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas")
     state, old, new = (tmp_path / name for name in ("state", "old.csv", "new.csv"))
