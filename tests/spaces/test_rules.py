@@ -134,7 +134,7 @@ def test_all_rules_of_a_list_must_hold() -> None:
         ("0.5", "expected a comparison"),
         ("", "expected a comparison, as 'x \\+ y <= 1', got the rule ''"),
         ("1 <= 2", "expected parameters .*, found none"),
-        ("kinf == 'fast'", "not 'kinf', got the rule .*; do you mean 'kind'\\?$"),
+        ("kindd == 'fast'", "not 'kindd', got the rule .*; do you mean 'kind'\\?$"),
         ("max <= 1", r"max is a function: max\(...\)"),
         ("kind == 'fats'", r"expected a value of 'kind' \(of \['fast', 'slow'\]\), not 'fats'"),
         ("kind <= 'slow'", "expected == or != for 'kind'"),
