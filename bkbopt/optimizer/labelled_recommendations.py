@@ -1,12 +1,13 @@
 """Recommendations in the words of the user: parameters, rows of the pool and labels."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from bkbopt.errors import ArgumentError
+from bkbopt._support.checks import check_count
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommendations_after, recommended_front
 from bkbopt.search.completion import is_complete
@@ -27,9 +28,16 @@ def point(core: LoggedDesigner, fixed: Params) -> Recommendation:
 
 
 def after(core: LoggedDesigner, counts: Sequence[int]) -> list[Recommendation]:
-    """What `Optimizer.recommend` would have returned after so many values; see `recommendations_after`."""
-    designer = core.followed("recommend")
-    found = recommendations_after(designer, counts, core.conversion.params, partial(belongs, core))
+    """See `Optimizer.recommended_after`."""
+    if not isinstance(counts, Iterable) or isinstance(counts, str):
+        raise ArgumentTypeError(f"counts: expected a list of numbers of values, got {type(counts).__name__}.")
+    designer = core.followed("recommended_after")
+    n = core.log.n_complete - len(designer.history.penalised)
+    what = f"numbers of values from 1 to {n}"
+    checked = [check_count("counts", count, what=what) for count in counts]
+    if beyond := [count for count in checked if count > n]:
+        raise ArgumentError(f"counts: expected {what}, got {beyond[0]}.")
+    found = recommendations_after(designer, checked, core.conversion.params, partial(belongs, core))
     return [_named(core, earlier, {}) for earlier in found]
 
 

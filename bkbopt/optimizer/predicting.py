@@ -1,6 +1,6 @@
-"""What the models of an optimizer predict at points: values, constraints, and whether a trial fails."""
+"""What the models of an optimizer predict at points: values, constraints, and whether a trial fails; their noise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,6 +12,8 @@ from bkbopt.optimizer.aims import Aims
 from bkbopt.optimizer.frames import points_of
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.trial_list import TrialList
+from bkbopt.optimizer.trials import Entry
 from bkbopt.spaces.base import Params
 
 __all__ = ["Predicting"]
@@ -69,12 +71,6 @@ class Predicting:
 
     @property
     @locked
-    def _explains_nothing(self) -> bool:
-        """Whether the points explain nothing of the values so far, so that the model is an assumed one."""
-        return self._core.update().trained().is_flat
-
-    @property
-    @locked
     def _has_all_constraints(self) -> bool:
         """Whether there is a value of each constraint."""
         return set(self._aims.constraints).issubset(self._core.update().history.constraint_names)
@@ -126,6 +122,36 @@ class Predicting:
         """As `success_probability`, of encoded points `X (n, d)`; see `predict_encoded`."""
         return predictions.success_probability(self._core.followed("success_probability"), X)
 
+    # -- of the model ------------------------------------------------------------------------------------------------
+
+    @property
+    @locked
+    def beta(self) -> float:
+        """The current beta, in standard deviations; `NotReadyError` before the first value."""
+        return predictions.beta(self._core.followed("beta"))
+
+    @property
+    @locked
+    def noise_std(self) -> float:
+        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
+
+        If the noise was found to grow with the distance from the best value, it is the noise at the recommended point.
+        Where all values were told with `std`, it is the median of these at the last fit; where some were, that of the
+        others.
+        """
+        return self._core.followed("noise_std").trained().objectives[0].noise_std
+
+    @property
+    @locked
+    def clipping_level(self) -> float:
+        """The value to which worse ones are clipped before they are modelled, user's units; infinite if there is none.
+
+        Predictions are never much worse than it. Raises `NotReadyError` before the first value.
+        """
+        return self._core.followed("clipping_level").trained().objectives[0].clipping_level
+
+    # -- encoded points ----------------------------------------------------------------------------------------------
+
     @locked
     def encode(self, params: Iterable[Params] | Params) -> Tensor:
         """A point or several, or a data frame, as encoded points `X (n, d)`, the inputs of the surrogates."""
@@ -137,3 +163,29 @@ class Predicting:
         """Encoded points `X (n, d)` of points in the encoding of `space`: another one if the space has changed."""
         history, space = self._core.update().history, self._core.designer.problem.space
         return U if space is None else history.encoding.recoded(space, U)
+
+    @locked
+    def observed(self) -> tuple[Tensor, np.ndarray]:
+        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
+        entries = self._core.log.valued()
+        values = np.array([entry.trial.values for entry in entries]).reshape(-1, self._aims.k)
+        return self._encoded(entries), values[:, 0] if self._aims.k == 1 else values
+
+    @locked
+    def observed_trials(self) -> tuple[TrialList, Tensor]:
+        """The trials with values, in the order of completion, and their encoded points (n, d): rows of `observed`.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+            >>> first, second = opt.ask(2)
+            >>> told = [opt.tell(second, 0.4), opt.tell(first, 0.7)]
+            >>> trials, X = opt.observed_trials()
+            >>> [trial.id for trial in trials], tuple(X.shape)
+            ([1, 0], (2, 1))
+        """
+        entries = self._core.log.valued()
+        return TrialList(entries), self._encoded(entries)
+
+    def _encoded(self, entries: Sequence[Entry]) -> Tensor:
+        return self._core.update().history.encode(list(map(self._core.point, entries)))

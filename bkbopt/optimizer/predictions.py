@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_points
+from bkbopt._support.row_keys import row_keys
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, feasibilities, finished_only, recommended
@@ -22,6 +23,7 @@ __all__ = [
     "beta",
     "certificate",
     "constraints",
+    "cross_validation",
     "feasibility",
     "modelled",
     "prediction",
@@ -65,6 +67,30 @@ def residuals(designer: Designer, k: int) -> list[Residual]:
     ids = designer.history.numbers_of(k, range(len(v)))
     found = [Residual(*numbers) for numbers in zip(ids, *columns, strict=True)]
     return sorted(found, key=lambda residual: -abs(residual.score))
+
+
+@torch.no_grad()
+def cross_validation(designer: Designer, k: int, n_folds: int) -> np.ndarray:
+    """See `Optimizer.cross_validation`; of objective `k`."""
+    objective, rows = modelled(designer, k)
+    v, weight = objective.learnt(rows)
+    known = objective.surrogate.observations
+    n = len(known)
+    if n < 2:
+        raise NotReadyError(
+            "cross_validation: expected values of at least two points, got one; continue with ask and tell."
+        )
+    # Successive points are close in space: a group of them would leave a gap.
+    unique = torch.tensor([known.row_of(key) for key in row_keys(rows.X)])
+    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(n_folds, n)
+    scores = np.empty(len(v))
+    for fold in range(min(n_folds, n)):
+        out = group == fold
+        surrogate = objective.retrained(rows, ~out).surrogate
+        posterior = surrogate.posterior(rows.X[out])
+        sd = (posterior.variance.cpu() + surrogate.noise / weight[out]).sqrt()
+        scores[out.numpy()] = ((v[out] - posterior.mean.cpu()) / sd).numpy()
+    return np.nan_to_num(scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 @torch.no_grad()

@@ -5,9 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from torch import Tensor
-
 from bkbopt._support import forks
 from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
@@ -89,6 +86,12 @@ class Readings(Predicting, Trust):
         return self._core.designer.options.n_startup_trials
 
     @property
+    @locked
+    def n_startup_values(self) -> int:
+        """Number of values from which on suggestions come from models: `n_startup_trials`, fewer after failures."""
+        return self._core.update().first_fit
+
+    @property
     def confidence(self) -> Confidence:
         """Schedule of beta."""
         return self._core.designer.options.confidence
@@ -138,20 +141,6 @@ class Readings(Predicting, Trust):
     def _trials(self) -> list[Trial]:
         """The trials as the log has them, for readers of all trials that change none: copies take time."""
         return list(self._core.log)
-
-    @property
-    @locked
-    def _valued(self) -> tuple[list[Trial], Tensor]:
-        """The trials with values in the order of completion, as the log has them, and their encoded points (n, d)."""
-        entries = self._core.log.valued()
-        X = self._core.update().history.encode(list(map(self._core.point, entries)))
-        return [entry.trial for entry in entries], X
-
-    @property
-    @locked
-    def _first_fit(self) -> int:
-        """The number of values from which on suggestions come from models."""
-        return self._core.update().first_fit
 
     @property
     @locked
@@ -280,42 +269,32 @@ class Readings(Predicting, Trust):
         return labelled_recommendations.front(self._core, {} if fixed is None else fixed)
 
     @locked
-    def _recommended_after(self, counts: Sequence[int]) -> list[Recommendation]:
-        """What `recommend` would have returned after so many values, see `recommendations_after`."""
+    def recommended_after(self, counts: Sequence[int]) -> list[Recommendation]:
+        """The points that `recommend` would have returned after so many values, by the present model.
+
+        What is estimated from all values is of the present: scaling, kernel, noise, limits and outliers, the space or
+        pool, and the mean, standard deviation and feasibility of each point. Only the values that are compared, and
+        those of constraints, are of the time. So it is no record of what `recommend` returned then. After all values it
+        is what it returns now. `bkbopt.analysis.recommended_so_far` has the means over the whole run.
+
+        Args:
+            counts: numbers of values, in the order of completion and without `penalties`, from 1 on.
+
+        Raises:
+            NotReadyError: there is no value yet.
+            ArgumentError: there are several objectives, or a number of values that there are not.
+            ArgumentTypeError: `counts` is no list of whole numbers.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, deterministic=True, seed=0)
+            >>> told = opt.tell([{"x": 0.1}, {"x": 0.4}, {"x": 0.9}], [0.3, 0.1, 0.8])
+            >>> [choice.params["x"] for choice in opt.recommended_after([1, 2, 3])]
+            [0.1, 0.4, 0.4]
+        """
+        if len(self.directions) > 1:
+            raise ArgumentError("recommended_after: expected a single objective, got several; see single_objective.")
         return labelled_recommendations.after(self._core, counts)
-
-    @locked
-    def observed(self) -> tuple[Tensor, np.ndarray]:
-        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
-        trials, X = self._valued
-        values = np.array([trial.values for trial in trials]).reshape(-1, len(self.directions))
-        return X, values[:, 0] if len(self.directions) == 1 else values
-
-    @property
-    @locked
-    def beta(self) -> float:
-        """The current beta, in standard deviations; `NotReadyError` before the first value."""
-        return predictions.beta(self._core.followed("beta"))
-
-    @property
-    @locked
-    def noise_std(self) -> float:
-        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
-
-        If the noise was found to grow with the distance from the best value, it is the noise at the recommended point.
-        Where all values were told with `std`, it is the median of these at the last fit; where some were, that of the
-        others.
-        """
-        return self._core.followed("noise_std").trained().objectives[0].noise_std
-
-    @property
-    @locked
-    def clipping_level(self) -> float:
-        """The value to which worse ones are clipped before they are modelled, user's units; infinite if there is none.
-
-        Predictions are never much worse than it. Raises `NotReadyError` before the first value.
-        """
-        return self._core.followed("clipping_level").trained().objectives[0].clipping_level
 
     @locked
     def useful_workers(self, limit: int = 64) -> int:

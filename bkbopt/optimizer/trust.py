@@ -4,7 +4,9 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any
 
-from bkbopt._support.checks import check_number
+import numpy as np
+
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import predictions
 from bkbopt.optimizer.aims import Aims
@@ -14,8 +16,6 @@ from bkbopt.optimizer.labelled_recommendations import certified
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.trials import Trial, detached
-from bkbopt.search.quantities.marked_rows import Rows
-from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 from bkbopt.spaces.stretched import Stretch
 
@@ -138,11 +138,51 @@ class Trust:
         k = as_objective(objective, self._aims.k, self._aims.objectives)
         return predictions.residuals(self._core.followed("residuals"), k)
 
+    @locked
+    def cross_validation(self, objective: int | str = 0, *, n_folds: int = 10) -> np.ndarray:
+        """How far values are from what those of other points lead to expect, in standard deviations, `(n,)`.
+
+        Groups of points, with all repeats of a point, are left out in turn, and their values are predicted from the
+        rest, with unchanged kernel and noise, by models that learn them anew. The numbers are positive where a value is
+        better than expected, and in the order of completion, without `penalties`. If the model is right they are about
+        standard normal; see `bkbopt.analysis.coverage`. `residuals` leave out single values, without learning anew, and
+        judge `outliers` by the noise of the others.
+
+        Args:
+            objective: number or name of the objective.
+            n_folds: number of groups.
+
+        Raises:
+            NotReadyError: there are no values of two different points yet.
+            ArgumentError: there is no such objective, or n_folds < 2.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+            >>> told = opt.tell([{"x": i / 20} for i in range(20)], [(i / 20) ** 2 for i in range(20)])
+            >>> opt.cross_validation(n_folds=5).shape
+            (20,)
+        """
+        k, n_folds = as_objective(objective, self._aims.k, self._aims.objectives), check_count("n_folds", n_folds, 2)
+        return predictions.cross_validation(self._core.followed("cross_validation"), k, n_folds)
+
     @property
     @locked
-    def _modelled(self) -> tuple[Quantity, Rows]:
-        """The first objective with its model, and the rows that it has learnt, in the order of completion."""
-        return predictions.modelled(self._core.followed("surrogate"), 0)
+    def explains_nothing(self) -> bool:
+        """Whether the points explain nothing of the values so far, as on a plateau or under much noise.
+
+        Predictions are then those of an assumed model, and most suggestions those of the start-up design. It is False
+        before there are twenty values, and with several objectives or constraints. `NotReadyError` before the first
+        value.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+            >>> told = opt.tell([{"x": i / 20} for i in range(20)], [3.0] * 20)
+            >>> opt.explains_nothing
+            True
+        """
+        return self._core.followed("explains_nothing").trained().is_flat
 
     @locked
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
-from bkbopt._support.row_keys import row_keys
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, told
 from bkbopt.plots.signatures import picture
@@ -77,7 +75,7 @@ def calibration(
     if (test is None) != (values is None):
         raise ArgumentError("values: expected both test and values, or neither, got only one of them.")
     told(opt)
-    z = _left_out(opt, n_folds) if test is None else _given(opt, test, values, noisy)
+    z = np.abs(opt.cross_validation(n_folds=n_folds)) if test is None else _given(opt, test, values, noisy)
     ax = axes_of(ax, 5.2, 5.2)
     from scipy.special import ndtri
 
@@ -123,28 +121,6 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
         raise ArgumentError("test: expected at least one point, got none.")
     y, (mean, std) = as_values(values, len(points), name="values").numpy(), map(drawable, opt.predict(points))
     return _standardised(drawable(y) - mean, np.hypot(std, drawable(opt.noise_std) if noisy else 0.0))
-
-
-def _left_out(opt: Optimizer, n_folds: int) -> np.ndarray:
-    """Standardised errors at the points told, each predicted without its group, (n,)."""
-    objective, rows = opt._modelled
-    v, weight = objective.learnt(rows)
-    known = objective.surrogate.observations
-    n = len(known)
-    if n < 2:
-        raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
-    # Successive points are close in space: a group of them would leave a gap.
-    unique = torch.tensor([known.row_of(key) for key in row_keys(rows.X)])
-    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(n_folds, n)
-    z = np.empty(len(v))
-    for fold in range(min(n_folds, n)):
-        out = group == fold
-        surrogate = objective.retrained(rows, ~out).surrogate
-        with torch.no_grad():
-            posterior = surrogate.posterior(rows.X[out])
-        sd = (posterior.variance.cpu() + surrogate.noise / weight[out]).sqrt()
-        z[out.numpy()] = _standardised((v[out] - posterior.mean.cpu()).numpy(), sd.numpy())
-    return z
 
 
 def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Feasibility on pictures of the posterior: where constraints probably do not hold, or trials probably fail."""
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
+from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.style import GREY
@@ -46,10 +48,11 @@ def odds(opt: Optimizer, X: Tensor) -> Odds:
     Constraints are left out while one of them has no value.
     """
     success = opt.success_probability_encoded(X)
-    if not opt.constraints or not opt._has_all_constraints:
-        return Odds(success, FAILING)
-    is_certain = bool((success == 1.0).all())
-    return Odds(success * opt.feasibility_encoded(X), INFEASIBLE if is_certain else f"{INFEASIBLE}, or fails")
+    with contextlib.suppress(NotReadyError):
+        if opt.constraints:
+            feasible, is_certain = opt.feasibility_encoded(X), bool((success == 1.0).all())
+            return Odds(success * feasible, INFEASIBLE if is_certain else f"{INFEASIBLE}, or fails")
+    return Odds(success, FAILING)
 
 
 def draw_range(ax: "Axes", dimension: Dimension, found: Odds) -> None:

@@ -78,7 +78,7 @@ def told(opt: Optimizer) -> Told:
             f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see overview "
             "and pareto, or pass opt.single_objective(0) (in the shell --objective 0)."
         )
-    (trials, X), bad = opt._valued, penalised(opt)
+    (trials, X), bad = opt.observed_trials(), penalised(opt)
     if not trials:
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
     kept = [row for row, trial in enumerate(trials) if trial.id not in bad]
@@ -149,7 +149,7 @@ def left_out(opt: Optimizer, data: Told) -> np.ndarray:
 
 def is_modelled(opt: Optimizer) -> bool:
     """Whether suggestions use models, not the start-up design, and there are two values."""
-    return n_values(opt) >= max(opt._first_fit, 2)
+    return n_values(opt) >= max(opt.n_startup_values, 2)
 
 
 def n_values(opt: Optimizer) -> int:
@@ -170,7 +170,7 @@ def name_of_all(opts: Sequence[Optimizer], value_name: str | None) -> str:
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     """Values of one of the objectives as they came, (n,); NaN for penalties and infeasible trials."""
-    (trials, _), bad = opt._valued, penalised(opt)
+    (trials, _), bad = opt.observed_trials(), penalised(opt)
     return drawable([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in trials])
 
 
@@ -185,7 +185,7 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
     """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
 
     Kernel and noise are fitted to all values, and the means are those of the model of all values: the curve shows the
-    present estimate of earlier recommendations, see `bkbopt.optimizer.recommendations.recommendations_after`. It ends
+    present estimate of earlier recommendations, see `Optimizer.recommended_after`. It ends
     at that of `Optimizer.recommend`. It is computed at `LOOKS` numbers of values and constant in between; NaN before
     the first of these, and while no trial was feasible.
     """
@@ -193,7 +193,7 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
     n = len(feasible)
     looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
     out = np.full(n, np.nan)
-    for t, choice in zip(looks, opt._recommended_after(looks.tolist()), strict=True):
+    for t, choice in zip(looks, opt.recommended_after(looks.tolist()), strict=True):
         out[t - 1 :] = drawable(choice.mean)
     return np.where(np.logical_or.accumulate(feasible), out, np.nan)
 

@@ -167,7 +167,7 @@ def _row(point: Trial | Recommendation) -> list[tuple[str, object]]:
 
 
 def _remarks(run: Run) -> Iterator[str]:
-    n = max(run.opt._first_fit, 2)
+    n = max(run.opt.n_startup_values, 2)
     if run.lost:
         yield (
             "Lost trials ended for a reason that is not their point: they were interrupted, or their process died. The "

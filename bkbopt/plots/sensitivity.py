@@ -93,7 +93,7 @@ def variance_shares(opt: Optimizer, *, n_samples: int = 2048) -> dict[str, Share
     # A smaller deviation is that of a flat mean with rounding errors, of the model or of numbers of its size.
     flat = max(FLAT * spread / scale, float(8.0 * np.finfo(float).eps))
     dimensions = coordinates.dimensions(2)
-    if variance**0.5 < flat or opt._explains_nothing:
+    if variance**0.5 < flat or opt.explains_nothing:
         return {dimension.name: Share(0.0, 0.0) for dimension in dimensions}
     shares = {}
     for dimension in dimensions:

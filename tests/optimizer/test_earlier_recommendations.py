@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
+from bkbopt import errors
 from bkbopt.optimizer.recommendations import recommendation, recommendations_after
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Evaluation, Point
 from bkbopt.search.trials.reports import Recommendation
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED
@@ -114,8 +116,13 @@ CASES: dict[str, Callable[[], bo.Optimizer]] = {
 }
 
 
+def objective_of(opt: bo.Optimizer) -> Quantity:
+    """The objective with its model."""
+    return opt._core.update().trained().objectives[0]
+
+
 def earlier(opt: bo.Optimizer) -> list[Recommendation]:
-    return opt._recommended_after(range(1, opt.n_complete - len(opt.penalties) + 1))
+    return opt.recommended_after(range(1, opt.n_complete - len(opt.penalties) + 1))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -139,8 +146,8 @@ def test_the_cases_are_what_they_are_named_after() -> None:
     assert [trial.id for trial in made["outliers"].outliers] == [12]
     assert len(made["penalties"].penalties) == 6
     assert made["clipped"].clipping_level < 50.0
-    assert made["warped"]._modelled[0].scaler.warp_range < math.inf
-    assert made["deterministic"]._modelled[0].is_noiseless
+    assert objective_of(made["warped"]).scaler.warp_range < math.inf
+    assert objective_of(made["deterministic"]).is_noiseless
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -212,6 +219,22 @@ def test_a_pruned_trial_is_not_recommended_before_the_complete_trial_at_its_poin
     designer.update([*log, Evaluation(4, COMPLETE, good, space, (4.0, 4), (-5.0,))])
     found = recommendations_after(designer, range(1, 5), shown, lambda _: True)
     assert [choice.params for choice in found] == [poor, poor, poor, good]
+
+
+def test_numbers_of_values_that_there_are_not_are_refused() -> None:
+    opt = CASES["penalties"]()
+    assert (opt.n_complete, len(opt.penalties)) == (N, 6)
+    assert opt.recommended_after([N - 6]) == [opt.recommend()]
+    for counts, got in (([N - 5], N - 5), ([1, 0], 0), ([1.5], 1.5)):
+        with pytest.raises(errors.ArgumentError, match=f"counts: expected numbers of values from 1 to 24, got {got}"):
+            opt.recommended_after(counts)  # type: ignore[arg-type]
+    for given in (3, "3", ["3"]):
+        with pytest.raises(errors.ArgumentTypeError, match="counts: expected "):
+            opt.recommended_after(given)  # type: ignore[arg-type]
+    with pytest.raises(errors.NotReadyError, match="recommended_after: expected at least one value"):
+        bo.Optimizer(BOX, seed=0).recommended_after([1])
+    with pytest.raises(errors.ArgumentError, match="recommended_after: expected a single objective, got several"):
+        bo.Optimizer(BOX, directions=["minimize", "minimize"], seed=0).recommended_after([1])
 
 
 def test_no_warning_is_logged_of_earlier_points(caplog: pytest.LogCaptureFixture) -> None:

@@ -200,3 +200,22 @@ def test_a_row_of_a_data_frame_is_refused_with_a_hint(space: Any) -> None:
         with pytest.raises(ArgumentTypeError, match=r"got a Series \(pass dict\(row\) of a row\)"):
             call(row)
     opt.predict(dict(row))
+
+
+def test_points_explain_nothing_of_a_plateau_and_something_of_a_slope() -> None:
+    for slope in (0.0, 1.0):
+        opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+        with pytest.raises(NotReadyError, match="explains_nothing: expected at least one value"):
+            _ = opt.explains_nothing
+        opt.tell([{"x": i / 19} for i in range(20)], [3.0 + slope * i for i in range(20)])
+        assert opt.explains_nothing == (slope == 0.0)
+
+
+def test_failures_shorten_the_start_up() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    assert opt.n_startup_values == opt.n_startup_trials == 10
+    for _ in range(6):
+        opt.fail(opt.ask())
+    for i in range(7):
+        opt.tell(opt.ask(), float(i))
+    assert (opt.n_startup_values, opt.n_startup_trials) == (7, 10)

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import ndtri
 
 import bkbopt as bo
-from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
@@ -36,19 +35,6 @@ def test_calibration_counts_test_values_in_central_intervals(
     assert ax.get_lines()[-1].get_label() == "50 test values"
 
 
-def test_leaving_out_one_by_one_agrees_with_the_closed_form_of_the_exact_gp() -> None:
-    rng = np.random.default_rng(0)
-    X, noise = np.sort(rng.random(9)), 0.04
-    y = np.sin(6 * X) + 0.2 * rng.standard_normal(9)
-    kernel = bo.kernels.rbf(1, lengthscale=0.3)
-    opt = bo.Optimizer([(0.0, 1.0)], surrogate=bo.ExactGP(kernel, noise), fit=False, seed=0)
-    opt.tell([{"x0": float(x)} for x in X], y)
-    inverse = np.linalg.inv(np.exp(-0.5 * ((X[:, None] - X) / 0.3) ** 2) + noise * np.eye(9))
-    # Rasmussen and Williams 2006, Eq. 5.12: the error is [K^-1 y]_i / [K^-1]_ii, its variance 1 / [K^-1]_ii.
-    expected = np.abs(inverse @ y) / np.sqrt(np.diag(inverse))
-    np.testing.assert_allclose(coverage._left_out(opt, 9), expected, rtol=1e-9)
-
-
 def test_the_legend_says_that_values_are_predicted_from_others(mixed: bo.Optimizer) -> None:
     n = len(mixed.observed()[1])
     assert plots.calibration(mixed).get_lines()[-1].get_label() == f"{n} values, each predicted from others"
@@ -72,17 +58,6 @@ def test_a_line_at_one_hundred_percent_is_not_hidden_by_the_frame() -> None:
     line = ax.get_lines()[-1]
     assert set(line.get_ydata()) == {100.0}
     assert ax.get_ylim()[1] > 100.0
-
-
-def test_repeats_of_a_point_are_left_out_together() -> None:
-    opt = bo.Optimizer([(0.0, 1.0)], surrogate=bo.ExactGP(bo.kernels.rbf(1, lengthscale=1e-3), 1e-2), fit=False, seed=0)
-    opt.tell([{"x0": 0.2}, {"x0": 0.2}, {"x0": 0.8}], [3.0, 3.0, 1.0])
-    # The other point says nothing at this lengthscale: the prior remains, with mean 0 and variance 1.
-    np.testing.assert_allclose(coverage._left_out(opt, 10), np.array([3.0, 3.0, 1.0]) / 1.01**0.5, rtol=1e-9)
-    alone = bo.Optimizer([(0.0, 1.0)], seed=0)
-    alone.tell({"x0": 0.5}, 1.0)
-    with pytest.raises(errors.NotReadyError, match="at least two points"):
-        plots.calibration(alone)
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 1000, 99_991])

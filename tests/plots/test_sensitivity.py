@@ -62,7 +62,7 @@ def test_noise_alone_has_no_important_parameter() -> None:
     rng = np.random.default_rng(2)
     for value in 3.0 + 0.1 * rng.standard_normal(60):
         opt.tell({"x": rng.random(), "y": rng.random()}, value)
-    assert opt._explains_nothing
+    assert opt.explains_nothing
     assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
 
 
