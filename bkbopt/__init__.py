@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bkbopt._support.lazy import lazy
 
 if TYPE_CHECKING:
-    from bkbopt import confidence, errors, kernels
+    from bkbopt import analysis, confidence, errors, kernels
     from bkbopt.learners.surrogate import LearnerSurrogate
     from bkbopt.optimizer.minimizing import maximize, minimize
     from bkbopt.optimizer.optimizer import Optimizer
@@ -39,6 +39,7 @@ __all__ = [
     "Residual",
     "Space",
     "Trial",
+    "analysis",
     "confidence",
     "errors",
     "kernels",
@@ -72,6 +73,7 @@ _HOMES = {
 }
 #: Modules that need no import statement of their own; `plots` and `adapters` do, since they need an extra.
 _SUBMODULES = (
+    "analysis",
     "confidence",
     "errors",
     "kernels",

@@ -76,7 +76,7 @@ def draw(opt: bo.Optimizer, out: Path) -> Path:
     labels = ("error (%)", "size (decimal logarithm of the nodes)")
     plots.pareto(opt, ax=left, value_names=labels)
     error = opt.single_objective("error")
-    first, second = sorted(shares := plots.variance_shares(error), key=lambda name: -shares[name].total)[:2]
+    first, second = sorted(shares := bo.analysis.variance_shares(error), key=lambda name: -shares[name].total)[:2]
     plots.posterior_contour(error, first, second, ax=right, at={}, value_name=labels[0])
     out.mkdir(parents=True, exist_ok=True)
     figure.savefig(path := out / "two_objectives.png", dpi=130)

@@ -69,8 +69,8 @@ found = dict(missing=missing, file=bo.__file__, of_the_optimizer=sorted(sys.modu
 exec("from bkbopt.learners import *", {{}})
 found["of_the_learners"] = sorted(sys.modules)
 found["n"] = len(pickle.loads({named!r}))
-modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
-modules += [bo.surrogates, bo.search.criteria.acquisition, bo.search.trials.reports]
+modules = [bo.analysis, bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search]
+modules += [bo.spaces, bo.surrogates, bo.search.criteria.acquisition, bo.search.trials.reports]
 found["modules"] = [module.__name__ for module in modules]
 found["plots"] = hasattr(bo, "plots")
 from bkbopt import *
@@ -157,9 +157,9 @@ def test_every_public_name_resolves_and_is_listed() -> None:
 def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_statement(used: dict[str, Any]) -> None:
     assert used["missing"] == []
     assert not used["plots"]
-    names = ("confidence", "errors", "kernels", "learners", "optimizer", "posterior", "search", "spaces", "surrogates")
+    names = ("analysis", "confidence", "errors", "kernels", "learners", "optimizer", "posterior", "search", "spaces")
     assert used["modules"] == [
-        f"bkbopt.{name}" for name in (*names, "search.criteria.acquisition", "search.trials.reports")
+        f"bkbopt.{name}" for name in (*names, "surrogates", "search.criteria.acquisition", "search.trials.reports")
     ]
 
 

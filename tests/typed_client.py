@@ -25,6 +25,10 @@ def answers(opt: bo.Optimizer, trial: bo.Trial) -> None:
     assert_type(opt.recommend_front(), list[bo.FrontPoint])
     assert_type(opt.regret_certificate(), bo.RegretCertificate)
     assert_type(opt.residuals(), list[bo.Residual])
+    assert_type(opt.recommended_after([1, 2]), list[bo.Recommendation])
+    assert_type(bo.analysis.variance_shares(opt), dict[str, bo.analysis.Share])
+    assert_type(bo.analysis.partial_dependence(opt, "x"), bo.analysis.Dependence)
+    assert_type(bo.analysis.coverage(opt), bo.analysis.Coverage)
     assert_type(opt.diagnostics, list[bo.Diagnostics])
     assert_type(bo.minimize(lambda params: 0.5, opt, 3, catch=ValueError), bo.Optimizer)
 

@@ -1,5 +1,6 @@
 """All faults, by part of the package."""
 
+from benchmarks.mutants.analysis import ANALYSIS
 from benchmarks.mutants.botorch import BOTORCH
 from benchmarks.mutants.choices import CHOICES
 from benchmarks.mutants.fault import Fault
@@ -36,6 +37,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "adapters/river": RIVER,
     "adapters/shell": SHELL,
     "adapters/studies": STUDIES,
+    "analysis": ANALYSIS,
     "plots": PLOTS,
 }
 #: Rooms whose faults are still to be listed: a file of faults beside this one, a line above, and this set gets shorter.

@@ -48,20 +48,6 @@ PLOTS = (
         ("plots/test_report.py",),
     ),
     Fault(
-        "a total share is twice as large",
-        "plots/sensitivity.py",
-        ".mean()) / (2.0 * variance)",
-        ".mean()) / variance",
-        ("plots/test_sensitivity.py",),
-    ),
-    Fault(
-        "central intervals are one-sided",
-        "plots/coverage.py",
-        "ndtri(0.5 * (1.0 + LEVELS))",
-        "ndtri(0.5 + 0.25 * LEVELS)",
-        ("plots/test_coverage.py",),
-    ),
-    Fault(
         "text of a log becomes markup in a report",
         "plots/page/__init__.py",
         "return html.escape(str(value).translate(FORBIDDEN))",

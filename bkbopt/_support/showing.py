@@ -2,12 +2,14 @@
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-__all__ = ["shown_call", "with_deviation"]
+__all__ = ["LONGEST", "shortened", "shown_call", "with_deviation"]
 
 #: Most digits of a number.
 DIGITS = 6
+#: Characters of a name as a label.
+LONGEST = 24
 
 
 def shown_call(kind: type, arguments: Mapping[str, object]) -> str:
@@ -40,3 +42,14 @@ def with_deviation(mean: float, sd: float) -> str:
         if sum(letter.isdigit() for letter in text.lstrip("-0.")) <= DIGITS:
             return f"{text} \u00b1 {shown:.{max(places, 0)}f}"
     return f"{mean:.{DIGITS}g} \u00b1 {shown:.{DIGITS}g}"
+
+
+def shortened(names: Iterable[str], most: int = LONGEST) -> list[str]:
+    """Names as labels: an ellipsis stands for the middle of a long one; different names remain different."""
+    full = list(names)
+    while True:
+        tail = most // 2
+        short = [name if len(name) <= most else f"{name[: most - tail - 1]}\u2026{name[-tail:]}" for name in full]
+        if len(set(short)) == len(set(full)):
+            return short
+        most += 4

@@ -15,6 +15,8 @@ All functions have the same form:
 - `value_name` names the values of a single objective, with their unit. Where there may be several objectives,
   `value_names` is a text, or a list with one name for each objective, in their order.
 
+`bkbopt.analysis` has numbers behind the pictures, without matplotlib; `variance_shares` is here, too.
+
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 
 Lines differ in their style as well as in their colour, and colour maps increase in lightness, so that plots are
@@ -22,6 +24,7 @@ readable in grey and for colour-blind readers. Legends are below the axes and co
 drawn at +-1e150: of larger ones neither squares nor axes are within floats.
 """
 
+from bkbopt.analysis import Share, variance_shares
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
@@ -32,7 +35,7 @@ from bkbopt.plots.overview import overview
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.report import report
 from bkbopt.plots.runs import convergence, regret
-from bkbopt.plots.sensitivity import Share, importance, variance_shares
+from bkbopt.plots.sensitivity import importance
 
 __all__ = [
     "LivePlot",

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.showing import shortened
+from bkbopt.analysis.readings import Told, as_optimizer, predicted, running, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole
-from bkbopt.plots.readings import Told, name_of, predicted, running, told
+from bkbopt.plots.labels import name_of
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
+from bkbopt.plots.style import MAP, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.arms import Arms
 

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt.analysis.readings import as_optimizer
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, log_ticks, whole_numbers
+from bkbopt.plots.style import BLUE, GREY, ORANGE, axes_of, legend_below, log_ticks, whole_numbers
 from bkbopt.spaces.values import as_float
 
 if TYPE_CHECKING:

@@ -1,30 +1,17 @@
-"""Calibration of the posterior: the coverage of its central intervals against their nominal level.
-
-| symbol | shape | units  | meaning                                                             |
-| ------ | ----- | ------ | ------------------------------------------------------------------- |
-| z      | (n,)  | -      | |value - predicted mean| / predicted standard deviation             |
-| p      | (k,)  | -      | nominal level of a central interval, mean +- Phi^-1((1 + p) / 2) sd |
-"""
+"""The coverage of the posterior's central intervals against their nominal level."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bkbopt._support.arrays import as_values
-from bkbopt._support.checks import check_count
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.analysis.intervals import coverage
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import drawable, told
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, ink, legend_below
+from bkbopt.plots.style import BLUE, GREY, axes_of, ink, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["calibration"]
-
-LEVELS = np.linspace(0.02, 0.98, 49)
 
 
 @picture
@@ -41,7 +28,7 @@ def calibration(
 
     On the diagonal the coverage is the nominal one; below it the intervals are too narrow (the model is overconfident),
     above it too wide. At each level the grey band contains 95 % of such fractions if the model is right and the errors
-    are independent.
+    are independent. The numbers are those of `bkbopt.analysis.coverage`.
 
     Without `test` this is a cross-validation: groups of points, with all repeats of a point, are left out in turn, and
     their values are predicted from the rest, with unchanged kernel and noise. These were fitted to all values, so that
@@ -71,22 +58,13 @@ def calibration(
         >>> plots.calibration(opt, n_folds=4).get_xlabel()
         'central interval (%)'
     """
-    opt, n_folds = as_optimizer(opt), check_count("n_folds", n_folds, 2)
-    if (test is None) != (values is None):
-        raise ArgumentError("values: expected both test and values, or neither, got only one of them.")
-    told(opt)
-    z = np.abs(opt.cross_validation(n_folds=n_folds)) if test is None else _given(opt, test, values, noisy)
-    ax = axes_of(ax, 5.2, 5.2)
-    from scipy.special import ndtri
-
-    reach = ndtri(0.5 * (1.0 + LEVELS))
-    coverage = (z[:, None] <= reach).mean(axis=0)
-    n = len(z)
-    band = 100.0 * _binomial_quantile(np.array([[0.025], [0.975]]), n, LEVELS) / n
-    ax.fill_between(100.0 * LEVELS, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % range if calibrated")
+    found = coverage(opt, test, values, noisy=noisy, n_folds=n_folds)
+    ax, levels = axes_of(ax, 5.2, 5.2), 100.0 * found.levels
+    band = 100.0 * found.low, 100.0 * found.high
+    ax.fill_between(levels, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % range if calibrated")
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
     what = "values, each predicted from others" if test is None else "test values"
-    ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
+    ax.plot(levels, 100.0 * found.inside, color=BLUE, linewidth=2, label=f"{found.n} {what}")
     note: dict[str, Any] = {
         "transform": ax.transAxes,
         "color": ink(),
@@ -101,29 +79,3 @@ def calibration(
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=2)
     return ax
-
-
-def _binomial_quantile(q: np.ndarray, n: int, p: np.ndarray) -> np.ndarray:
-    """The smallest number of successes among n that is reached with probability q; `scipy.stats` imports slowly."""
-    from scipy.special import bdtr, bdtrik
-
-    upper = np.ceil(bdtrik(q, n, p))
-    lower = np.maximum(upper - 1.0, 0.0)
-    return np.where(bdtr(lower, n, p) >= q, lower, upper)
-
-
-def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy: bool) -> np.ndarray:
-    """Absolute standardised errors at test points, (n,)."""
-    if not isinstance(test, Iterable):
-        raise ArgumentTypeError(f"test: expected parameters of points, got {type(test).__name__}.")
-    points = list(test)
-    if not points:
-        raise ArgumentError("test: expected at least one point, got none.")
-    y, (mean, std) = as_values(values, len(points), name="values").numpy(), map(drawable, opt.predict(points))
-    return _standardised(drawable(y) - mean, np.hypot(std, drawable(opt.noise_std) if noisy else 0.0))
-
-
-def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """|error| / sd; infinity for an error with sd = 0, and 0 for no error."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.abs(error) / sd, nan=0.0, posinf=np.inf)

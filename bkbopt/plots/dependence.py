@@ -2,24 +2,20 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from bkbopt._support.checks import check_count
-from bkbopt.errors import ArgumentError
+from bkbopt.analysis.coordinates import dimension_of, pair_of
+from bkbopt.analysis.dependence import ALONG, ALONG_2D, Averages
+from bkbopt.analysis.dimensions import Dimension
+from bkbopt.analysis.sensitivity import variance_shares
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.clipping import clipped_at, in_words, mark_level, note_level
-from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
-from bkbopt.plots.dimensions import Dimension
-from bkbopt.plots.posterior import grid_of
-from bkbopt.plots.readings import Told, name_of, predicted, told
-from bkbopt.plots.sensitivity import variance_shares
+from bkbopt.plots.dimensions import dress, room_below, spacing
+from bkbopt.plots.labels import name_of
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, figure_of, in_lines, legend_below, text_size, value_label
+from bkbopt.plots.style import BLUE, axes_of, figure_of, in_lines, legend_below, text_size, value_label
 from bkbopt.plots.surfaces import MISSING, colour_grid
 
 if TYPE_CHECKING:
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["pairwise_dependence", "partial_dependence"]
 
-#: Number of points along a continuum, for one parameter and for each of two.
-ALONG, ALONG_2D = 60, 24
 #: Number of parameters whose pairs are shown by default; a panel takes up to seconds.
 MOST_NAMES = 6
 #: Characters of the name of the value at a panel of many.
@@ -82,34 +76,20 @@ def partial_dependence(
         >>> plots.partial_dependence(opt, "x", n_samples=16).get_xlabel()
         'x'
     """
-    averages = _Averages.of(opt, at, n_samples)
+    averages = Averages.of(opt, at, n_samples)
     coordinates, center = averages.coordinates, averages.center
     across = dimension_of(coordinates, "x", x, center, ALONG)
     if y is None:
-        ax = axes_of(ax)
-        _draw_curve(
-            ax, averages, across, in_lines(value_label(name_of(opt, value_name), "{}, averaged"), ax, across.room(ax))
-        )
+        ax, label = axes_of(ax), value_label(name_of(opt, value_name), "{}, averaged")
+        _draw_curve(ax, averages, across, in_lines(label, ax, room_below(across, ax)))
         note_level(ax, opt, averages.data)
-        legend_below(ax, below=across.room(ax))
+        legend_below(ax, below=room_below(across, ax))
         return ax
     across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
     ax, label = axes_of(ax), value_label(name_of(opt, value_name), "{}, averaged over the rest")
     mark_level(ax, _draw_surface(ax, averages, across, up, label), opt, averages.data)
-    legend_below(ax, below=across.room(ax))
+    legend_below(ax, below=room_below(across, ax))
     return ax
-
-
-def _center(opt: Optimizer, coordinates: Coordinates, at: Mapping[str, Any] | None) -> Tensor:
-    """The centre of a plot (k,), at which the switches have the values of `at`; other parameters are refused there."""
-    center = coordinates.center(at)
-    switches = () if opt.space is None else opt.space.switches
-    others = [name for name in at or () if name not in switches]
-    if others:
-        raise ArgumentError(
-            f"at: expected switches among {sorted(switches)}, got {others[0]!r}, which is averaged over."
-        )
-    return center
 
 
 @picture
@@ -148,7 +128,7 @@ def pairwise_dependence(
         >>> [ax.get_xlabel() for ax in panels]
         ['x', 'x', 'y']
     """
-    averages = _Averages.of(opt, at, n_samples)
+    averages = Averages.of(opt, at, n_samples)
     coordinates, center = averages.coordinates, averages.center
     if names is None:
         names = [d.name for d in coordinates.dimensions(2) if not coordinates.inactive(d.name, center)]
@@ -192,53 +172,23 @@ def _held(opt: Optimizer, center: Tensor, *, is_hatched: bool) -> list[str]:
     return [f"all panels are for {values}, except where {these} on an axis{hatched}"] if held else []
 
 
-@dataclass(frozen=True)
-class _Averages:
-    """Predictions at `samples (n_samples, k)` in which one or two columns are replaced by given values."""
-
-    opt: Optimizer
-    data: Told
-    coordinates: Coordinates
-    center: Tensor
-    samples: Tensor
-
-    @classmethod
-    def of(cls, opt: object, at: Mapping[str, Any] | None, n_samples: int) -> "_Averages":
-        """The samples of a plot with the arguments of `partial_dependence`, which are checked."""
-        opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
-        data, coordinates = told(opt), coordinates_of(opt)
-        return cls(opt, data, coordinates, _center(opt, coordinates, at), coordinates.sampled(n_samples, at=at))
-
-    def curves(self, *dimensions: Dimension) -> np.ndarray:
-        """Posterior means `(n_1 * n_2, n_samples)` over the values of dimensions; the last changes fastest."""
-        codes = [torch.from_numpy(dimension.codes(dimension.values)) for dimension in dimensions]
-        grid = torch.cartesian_prod(*codes).reshape(-1, len(codes))
-        U = self.samples.repeat(len(grid), 1)
-        U[:, [dimension.column for dimension in dimensions]] = grid.repeat_interleave(len(self.samples), 0)
-        return predicted(self.opt, self.coordinates.encoded(U))[0].reshape(len(grid), len(self.samples))
-
-
-def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) -> None:
-    curves = averages.curves(across)
-    place, mean = across.place(across.values), curves.mean(axis=-1)
-    low, high = np.quantile(curves, [0.1, 0.9], axis=-1)
-    band = "middle 80 % over the rest"
+def _draw_curve(ax: "Axes", averages: Averages, across: Dimension, label: str) -> None:
+    mean, low, high = averages.over(across)
+    place, band = across.place(across.values), "middle 80 % over the rest"
     if across.is_continuum:
         ax.fill_between(place, low, high, color=BLUE, alpha=0.22, linewidth=0, label=band)
         ax.plot(place, mean, color=BLUE, linewidth=2, label="average")
     else:
-        width = min(8.0, 0.45 * across.spacing(ax))
+        width = min(8.0, 0.45 * spacing(across, ax))
         ax.vlines(place, low, high, color=BLUE, alpha=0.35, linewidth=width, label=band)
         ax.plot(place, mean, "_", color=BLUE, markersize=2.0 * width, markeredgewidth=2.5, label="average")
-    across.dress(ax, "x")
+    dress(across, ax, "x")
     ax.set_ylabel(label, parse_math=False)
     ax.grid(alpha=0.3)
 
 
-def _draw_surface(ax: "Axes", averages: _Averages, across: Dimension, up: Dimension, label: str) -> "Colorbar":
-    surface = averages.curves(up, across).mean(axis=-1)
-    surface[~averages.coordinates.active([across, up], grid_of(averages.center, across, up))] = np.nan
-    bar = colour_grid(ax, across, up, surface, label)
-    across.dress(ax, "x")
-    up.dress(ax, "y")
+def _draw_surface(ax: "Axes", averages: Averages, across: Dimension, up: Dimension, label: str) -> "Colorbar":
+    bar = colour_grid(ax, across, up, averages.over(up, across)[0], label)
+    dress(across, ax, "x")
+    dress(up, ax, "y")
     return bar

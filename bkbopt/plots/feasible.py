@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
+from bkbopt.analysis.dimensions import Dimension
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.style import GREY
 
 if TYPE_CHECKING:

@@ -6,24 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt._support.showing import shortened
+from bkbopt.analysis.readings import as_optimizer, bounded, is_modelled, penalised
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.progress import reach_of
-from bkbopt.plots.readings import drawable, is_modelled, penalised
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import (
-    BLUE,
-    GREY,
-    LONGEST_LABEL,
-    ORANGE,
-    as_optimizer,
-    axes_of,
-    ink,
-    legend_below,
-    names_of_values,
-    shortened,
-)
+from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, axes_of, ink, legend_below, names_of_values
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -107,7 +97,7 @@ def _recommended(opt: Optimizer, objectives: tuple[int, int]) -> tuple[np.ndarra
     """Posterior means and standard deviations of the recommended front, (2, m) each."""
     points = opt.recommend_front() if is_modelled(opt) else []
     means, stds = ([[getattr(point, of)[j] for point in points] for j in objectives] for of in ("means", "stds"))
-    return drawable(means), drawable(stds)
+    return bounded(means), bounded(stds)
 
 
 def _draw_recommended(ax: "Axes", means: np.ndarray, stds: np.ndarray) -> None:
@@ -198,4 +188,4 @@ def _pair(opt: Optimizer, objectives: tuple[int | str, int | str] | None) -> tup
 
 def _places(trials: Sequence[Trial], across: int, up: int) -> np.ndarray:
     """Two values of trials, (2, n)."""
-    return drawable([(trial.values[across], trial.values[up]) for trial in trials]).reshape(-1, 2).T
+    return bounded([(trial.values[across], trial.values[up]) for trial in trials]).reshape(-1, 2).T

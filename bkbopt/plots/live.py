@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
+from bkbopt.analysis.readings import values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.front import pareto
 from bkbopt.plots.progress import draw_progress
-from bkbopt.plots.readings import values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import names_of_values, new_figure
 

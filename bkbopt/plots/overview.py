@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bkbopt._support.showing import shortened
+from bkbopt.analysis.coordinates import coordinates_of, has_dimensions
+from bkbopt.analysis.readings import as_optimizer, told, values_of
+from bkbopt.analysis.sensitivity import variance_shares
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.front import pairs_of, pareto
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress
-from bkbopt.plots.readings import told, values_of
 from bkbopt.plots.runs import convergence
-from bkbopt.plots.sensitivity import draw_shares, variance_shares
+from bkbopt.plots.sensitivity import draw_shares
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import as_optimizer, figure_of, names_of_values, shortened
+from bkbopt.plots.style import figure_of, names_of_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,17 +10,20 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.row_keys import row_keys
+from bkbopt.analysis.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
+from bkbopt.analysis.dimensions import Dimension
+from bkbopt.analysis.readings import Told, as_optimizer, bounded, failures, left_out, predicted, running, told
+from bkbopt.analysis.slices import grid_of, likeness, projected
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
-from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
-from bkbopt.plots.dimensions import Dimension
+from bkbopt.plots.dimensions import dress, room_below
 from bkbopt.plots.feasible import draw_area, draw_range, odds
+from bkbopt.plots.labels import name_of
 from bkbopt.plots.marks import point_out
-from bkbopt.plots.readings import Told, correlation, drawable, failures, left_out, name_of, predicted, running, told
 from bkbopt.plots.signatures import picture
-from bkbopt.plots.style import BLUE, ORANGE, as_optimizer, axes_of, in_lines, ink, legend_below, value_label
+from bkbopt.plots.style import BLUE, ORANGE, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.plots.surfaces import colour_grid
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ def posterior_slice(
     All other parameters are fixed, so that most trials and inducing points are not on the slice. They are the fainter,
     the less a point says about the slice below it: its opacity is the prior correlation with its projection on the
     slice, times a factor that is small where their posterior means differ by more than the noise and the band; see
-    `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values are drawn as told, with their
+    `bkbopt.analysis.slices.likeness`. Trials without the parameter are left out. Values are drawn as told, with their
     noise; those off the slice beyond three times the range of band and values on it are triangles at the edge, as are
     outliers. Very bad values are clipped before they are modelled: if some are drawn, a dashed line is the level to
     which they are clipped (`Optimizer.clipping_level`), near which the band ends. Infeasible trials are crosses, and
@@ -112,11 +115,11 @@ def posterior_slice(
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if _is_on_slice(best.params, at, dimension):
-        _draw_star(ax, dimension.place([best.params[dimension.name]]), drawable([best.mean]))
-    dimension.dress(ax, "x")
-    ax.set_ylabel(in_lines(value_label(name_of(opt, value_name)), ax, dimension.room(ax)), parse_math=False)
+        _draw_star(ax, dimension.place([best.params[dimension.name]]), bounded([best.mean]))
+    dress(dimension, ax, "x")
+    ax.set_ylabel(in_lines(value_label(name_of(opt, value_name)), ax, room_below(dimension, ax)), parse_math=False)
     ax.grid(alpha=0.3)
-    legend_below(ax, ncols=3, below=dimension.room(ax))
+    legend_below(ax, ncols=3, below=room_below(dimension, ax))
     return ax
 
 
@@ -183,9 +186,9 @@ def posterior_contour(
     best = opt.recommend().params
     if _is_on_slice(best, at, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
-    across.dress(ax, "x")
-    up.dress(ax, "y")
-    legend_below(ax, ncols=3, below=across.room(ax))
+    dress(across, ax, "x")
+    dress(up, ax, "y")
+    legend_below(ax, ncols=3, below=room_below(across, ax))
     return ax
 
 
@@ -245,34 +248,6 @@ def _seen(
     places = tuple(dimension.place(own) for dimension, own in zip(dimensions, values, strict=True))
     X, extent = encoded[torch.from_numpy(rows)], float(data.y.max() - data.y.min())
     return _Seen(rows, places, likeness(opt, X, on_slice, LEAST * extent))
-
-
-def likeness(opt: Optimizer, X: Tensor, other: Tensor, least: float) -> np.ndarray:
-    """How well the values of points `X (n, d)` stand for those of the points in the same rows of `other`, (n,).
-
-    It is rho exp(-(m - m')^2 / 2 h^2), with the prior correlation rho, the posterior means m and m', and
-    h^2 = noise^2 + s'^2 + least^2, s' being the posterior standard deviation at `other`. Where a value depends on a
-    parameter by a trend, points far along it are correlated, though their values differ.
-    """
-    (mean, _), (there, std) = predicted(opt, X), predicted(opt, other)
-    width = np.hypot(np.hypot(drawable(opt.noise_std), std), least)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        gap = np.nan_to_num((mean - there) / width, nan=0.0)  # no gap, and no width
-    return correlation(opt, X, other) * np.exp(-0.5 * np.square(np.clip(gap, -40.0, 40.0)))
-
-
-def projected(center: Tensor, dimensions: Sequence[Dimension], values: Sequence[Sequence[Any]]) -> Tensor:
-    """The `center (k,)` with some dimensions replaced by `values`, `(n, k)`."""
-    U = center.repeat(len(values[0]), 1)
-    for dimension, own in zip(dimensions, values, strict=True):
-        U[:, dimension.column] = torch.from_numpy(dimension.codes(own))
-    return U
-
-
-def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
-    """The `center (k,)` with two dimensions replaced by all pairs of values; those of `across` change fastest."""
-    pairs = [(u, v) for v in up.values for u in across.values]
-    return projected(center, [across, up], list(zip(*pairs, strict=True)))
 
 
 def _draw_trials(

@@ -4,17 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt.analysis.readings import bounded, has_model, left_out, recommended_so_far, told, values_of
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import (
-    drawable,
-    failed_in_words,
-    has_model,
-    left_out,
-    name_of,
-    recommended_so_far,
-    told,
-    values_of,
-)
+from bkbopt.plots.labels import failed_in_words, name_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -109,7 +101,7 @@ def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     ends = [max(gain.min(), best - reach_of(best - gain)), best]
     if has_model(opt):
         choice = opt.recommend()
-        mean, std = map(float, drawable([choice.mean, choice.std]))
+        mean, std = map(float, bounded([choice.mean, choice.std]))
         ends += [sign * mean - 2.0 * std, sign * mean + 2.0 * std]
     low, high = sorted([sign * min(ends), sign * max(ends)])
     return low, high if high > low else low + max(1.0, 0.1 * abs(low))  # if all values are equal

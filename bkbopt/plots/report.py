@@ -9,23 +9,23 @@ from bkbopt import __version__
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.settings import in_usual_settings
 from bkbopt._support.showing import with_deviation
+from bkbopt.analysis.coordinates import coordinates_of, has_dimensions
+from bkbopt.analysis.readings import as_optimizer, is_modelled, n_values, values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
-from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.front import pairs_of, pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress
-from bkbopt.plots.readings import is_modelled, n_values, values_of
 from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares
-from bkbopt.plots.style import as_optimizer, names_of_values, new_figure
+from bkbopt.plots.style import names_of_values, new_figure
 from bkbopt.search.trials.reports import Recommendation
 
 if TYPE_CHECKING:

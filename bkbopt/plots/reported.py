@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from bkbopt.analysis.readings import has_model
+from bkbopt.analysis.sensitivity import Share, variance_shares
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
-from bkbopt.plots.readings import has_model
-from bkbopt.plots.sensitivity import Share, variance_shares
 
 __all__ = ["Run"]
 

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_choice, check_number
+from bkbopt.analysis.readings import Told, bounded, left_out, recommended_so_far, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, drawable, evaluations_of, left_out, name_of_all, recommended_so_far, told
+from bkbopt.plots.labels import evaluations_of, name_of_all
 from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import GREY, Series, axes_of, legend_below, log_if_positive, series, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
@@ -164,7 +165,7 @@ def regret(
         'cumulative regret in value'
     """
     check_choice("kind", kind, KINDS)
-    optimum = float(drawable(check_number("optimum", optimum, -np.inf, "a finite number")))
+    optimum = float(bounded(check_number("optimum", optimum, -np.inf, "a finite number")))
     if truth is not None and not callable(truth):
         raise ArgumentTypeError(f"truth: expected a callable (params) -> value, got {type(truth).__name__}.")
     check_choice("band", band, tuple(BANDS))
@@ -237,7 +238,7 @@ def _as_curve(argument: str, given: Any) -> np.ndarray:
         raise ArgumentTypeError(f"{argument}: expected numbers in every run, got {given!r:.80}.") from None
     if not len(values) or bool(np.isinf(values).any()):
         raise ArgumentError(f"{argument}: expected finite values (or NaN) in every run, got {given!r:.80}.")
-    return drawable(values)
+    return bounded(values)
 
 
 def _sign(methods: list[Method], direction: str | None) -> float:
@@ -284,7 +285,7 @@ def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, drawable([float(truth(dict(trial.params))) for trial in data.trials]))
+    return _of_feasible(data, bounded([float(truth(dict(trial.params))) for trial in data.trials]))
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
@@ -369,7 +370,7 @@ def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
         if not method.optimizers or len(method.optimizers) < len(method.runs):
             continue
         choices = [opt.recommend() for opt in method.optimizers]
-        means, stds = drawable([choice.mean for choice in choices]), drawable([choice.std for choice in choices])
+        means, stds = bounded([choice.mean for choice in choices]), bounded([choice.std for choice in choices])
         if len(choices) == 1:
             middle, spread = means[0], np.full((2, 1), 2.0 * stds[0])
         else:

@@ -3,14 +3,14 @@
 import functools
 import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bkbopt._support.showing import LONGEST, shortened
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
-from bkbopt.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BLUE",
     "GREY",
-    "LONGEST",
     "LONGEST_LABEL",
     "MAP",
     "ORANGE",
     "Series",
-    "as_optimizer",
     "axes_of",
     "below_axis",
     "figure_of",
@@ -38,7 +36,6 @@ __all__ = [
     "names_of_values",
     "new_figure",
     "series",
-    "shortened",
     "text_size",
     "value_label",
     "whole_numbers",
@@ -61,8 +58,6 @@ MAP = "cividis"
 LINE = 1.15
 
 
-#: Characters of a tick label, and of a parameter's name at an axis.
-LONGEST = 24
 #: Characters of an axis label, for which a figure of the usual height has room.
 LONGEST_LABEL = 52
 #: Width of a character of an axis label, and height of a legend with its margins, in points.
@@ -134,28 +129,6 @@ def figure_of(figure: "Figure | None", width: float, height: float) -> "Figure":
     if not hasattr(figure, "add_subfigure"):
         raise ArgumentTypeError(f"figure: expected a matplotlib figure or None, got {type(figure).__name__}.")
     return figure
-
-
-def as_optimizer(opt: object) -> Optimizer:
-    """The argument, checked to be an optimizer.
-
-    Raises:
-        ArgumentTypeError: it is not an optimizer.
-    """
-    if not isinstance(opt, Optimizer):
-        raise ArgumentTypeError(f"opt: expected a bkbopt Optimizer, got {type(opt).__name__}.")
-    return opt
-
-
-def shortened(names: Iterable[str], most: int = LONGEST) -> list[str]:
-    """Names as labels: an ellipsis stands for the middle of a long one; different names remain different."""
-    full = list(names)
-    while True:
-        tail = most // 2
-        short = [name if len(name) <= most else f"{name[: most - tail - 1]}\u2026{name[-tail:]}" for name in full]
-        if len(set(short)) == len(set(full)):
-            return short
-        most += 4
 
 
 def value_label(value_name: object, form: str = "{}", most: int = LONGEST_LABEL) -> str:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.plots.dimensions import Dimension
+from bkbopt.analysis.dimensions import Dimension
+from bkbopt.plots.dimensions import room_below
 from bkbopt.plots.style import MAP, in_lines
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
     bar = ax.figure.colorbar(drawn, ax=ax)
-    bar.set_label(in_lines(label, ax, across.room(ax)), parse_math=False)
+    bar.set_label(in_lines(label, ax, room_below(across, ax)), parse_math=False)
     if np.ma.getmaskarray(surface).any():
         look: Any = {"facecolor": "0.95", "edgecolor": "0.75", "hatch": "///"}
         ax.patch.set(**look)

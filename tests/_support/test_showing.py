@@ -3,7 +3,7 @@
 import pytest
 
 import bkbopt as bo
-from bkbopt._support.showing import shown_call, with_deviation
+from bkbopt._support.showing import shortened, shown_call, with_deviation
 from bkbopt.adapters.optuna import BKBSampler
 
 
@@ -48,3 +48,9 @@ def test_what_is_no_argument_is_left_out() -> None:
 )
 def test_a_number_has_the_places_of_its_deviation(mean: float, sd: float, shown: str) -> None:
     assert with_deviation(mean, sd) == shown
+
+
+def test_long_names_are_shortened_in_the_middle_and_remain_different() -> None:
+    names = ["x", "model.encoder.layers.attention.dropout", "a" * 20 + "1" + "b" * 20, "a" * 20 + "2" + "b" * 20]
+    assert shortened(names[:2]) == ["x", "model.encod\u2026tion.dropout"]
+    assert len(set(shortened(names))) == 4

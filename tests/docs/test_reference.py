@@ -24,6 +24,8 @@ NO_EXAMPLE = {
     },
     "records that only the package makes": {
         "Column",
+        "Coverage",
+        "Dependence",
         "Diagnostics",
         "Draw",
         "EncodedPool",

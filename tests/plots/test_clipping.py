@@ -12,7 +12,8 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from matplotlib.axes import Axes
 
 from bkbopt import plots
-from bkbopt.plots import clipping, readings
+from bkbopt.analysis import readings
+from bkbopt.plots import clipping
 
 
 def steep(sign: float = 1.0, *, bad: bool = True) -> bo.Optimizer:

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
 from bkbopt import plots
+from bkbopt.analysis.coordinates import coordinates_of
 from bkbopt.errors import ArgumentError
-from bkbopt.plots.coordinates import coordinates_of
 from tests.plots.panels import panels_of
 
 BRANCHES = {

@@ -1,11 +1,7 @@
-"""Calibration, on test points and by leaving out."""
-
-from collections.abc import Callable, Mapping
-from typing import Any
+"""Pictures of calibration."""
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 import bkbopt as bo
 
@@ -14,25 +10,23 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 
 from matplotlib.figure import Figure
 
-from bkbopt import plots
-from bkbopt.plots import coverage
+from bkbopt import analysis, plots
+from tests.searched import true_cost
 
 
 @pytest.mark.parametrize("noisy", [False, True])
-def test_calibration_counts_test_values_in_central_intervals(
-    noisy: bool, mixed: bo.Optimizer, cost: Callable[[Mapping[str, Any]], float]
-) -> None:
+def test_a_picture_has_the_coverage_in_percent(noisy: bool, mixed: bo.Optimizer) -> None:
     space = mixed.space
     assert space is not None
     points = space.decode(space.sample(50, np.random.default_rng(3)))
-    y = np.array([cost(p) for p in points])
-    ax = plots.calibration(mixed, points, y, noisy=noisy)
-    mean, std = mixed.predict(points)
-    noise = mixed.noise_std if noisy else 0.0
-    reach = ndtri(0.5 + 0.5 * coverage.LEVELS)
-    inside = np.abs(y - mean)[:, None] <= reach * np.hypot(std, noise)[:, None]
-    np.testing.assert_allclose(ax.get_lines()[-1].get_ydata(), 100 * inside.mean(axis=0))
-    assert ax.get_lines()[-1].get_label() == "50 test values"
+    y = [true_cost(p) for p in points]
+    found, line = (
+        analysis.coverage(mixed, points, y, noisy=noisy),
+        plots.calibration(mixed, points, y, noisy=noisy).get_lines()[-1],
+    )
+    np.testing.assert_array_equal(line.get_xdata(), 100.0 * found.levels)
+    np.testing.assert_array_equal(line.get_ydata(), 100.0 * found.inside)
+    assert line.get_label() == "50 test values"
 
 
 def test_the_legend_says_that_values_are_predicted_from_others(mixed: bo.Optimizer) -> None:
@@ -58,11 +52,3 @@ def test_a_line_at_one_hundred_percent_is_not_hidden_by_the_frame() -> None:
     line = ax.get_lines()[-1]
     assert set(line.get_ydata()) == {100.0}
     assert ax.get_ylim()[1] > 100.0
-
-
-@pytest.mark.parametrize("n", [1, 2, 30, 1000, 99_991])
-def test_the_band_has_the_quantiles_of_the_binomial_distribution(n: int) -> None:
-    binom = pytest.importorskip("scipy.stats").binom
-    q = np.array([[0.025], [0.975]])
-    found = coverage._binomial_quantile(q, n, coverage.LEVELS)
-    assert np.array_equal(found, binom.ppf(q, n, coverage.LEVELS))

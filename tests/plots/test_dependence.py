@@ -10,27 +10,17 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 
 from matplotlib.figure import Figure
 
-from bkbopt import plots
-from bkbopt.plots.coordinates import coordinates_of
+from bkbopt import analysis, plots
 from tests.plots.panels import panels_of
 
 
-def test_partial_dependence_is_the_average_of_predict_over_the_rest(mixed: bo.Optimizer) -> None:
-    rest = mixed.space.decode(coordinates_of(mixed).sampled(16))  # type: ignore[union-attr]
-    ax = plots.partial_dependence(mixed, "layers", n_samples=16)
-    curves = np.array([mixed.predict([{**p, "layers": n} for p in rest])[0] for n in range(1, 7)])
-    np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), curves.mean(axis=1), rtol=0, atol=1e-9)
-    ends = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])  # type: ignore[attr-defined]
-    np.testing.assert_allclose(ends.T, np.quantile(curves, [0.1, 0.9], axis=1), rtol=0, atol=1e-9)
-
-
-def test_partial_dependence_over_a_pair_is_that_average_too(mixed: bo.Optimizer) -> None:
-    rest = mixed.space.decode(coordinates_of(mixed).sampled(8))  # type: ignore[union-attr]
-    ax = plots.partial_dependence(mixed, "kind", "layers", n_samples=8)
-    cells = np.reshape(ax.collections[0].get_array(), (6, 3))
-    for i, j, kind in ((0, 0, "adam"), (4, 1, "sgd"), (5, 2, "rmsprop")):
-        mean = mixed.predict([{**p, "layers": i + 1, "kind": kind} for p in rest])[0].mean()
-        assert cells[i, j] == pytest.approx(mean, abs=1e-9)
+def test_pictures_of_dependence_have_its_numbers(mixed: bo.Optimizer) -> None:
+    ax, found = (of.partial_dependence(mixed, "layers", n_samples=16) for of in (plots, analysis))
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), found.mean)
+    ends = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])
+    np.testing.assert_array_equal(ends.T, [found.low, found.high])
+    ax, found = (of.partial_dependence(mixed, "kind", "layers", n_samples=8) for of in (plots, analysis))
+    np.testing.assert_array_equal(np.reshape(ax.collections[0].get_array(), (6, 3)), found.mean)
 
 
 def test_pairs_of_many_parameters_are_those_of_the_most_important_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ import bkbopt as bo
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
 from bkbopt import plots
+from bkbopt.analysis.readings import WIDEST
 from bkbopt.plots.progress import draw_progress
-from bkbopt.plots.readings import WIDEST
 from tests.sweeps import slow_but
 
 ENDS = {

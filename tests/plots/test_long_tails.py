@@ -6,7 +6,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import plots
-from bkbopt.plots.coordinates import coordinates_of
+from bkbopt.analysis.coordinates import coordinates_of
 
 
 @pytest.fixture(scope="module")

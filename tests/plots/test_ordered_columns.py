@@ -9,8 +9,8 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import plots
+from bkbopt.analysis.coordinates import coordinates_of
 from bkbopt.errors import ArgumentError
-from bkbopt.plots.coordinates import coordinates_of
 
 ORDER = ["XS", "S", "M", "L", "XL"]
 

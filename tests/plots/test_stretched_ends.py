@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import bkbopt as bo
 from bkbopt import plots
-from bkbopt.plots.coordinates import coordinates_of
+from bkbopt.analysis.coordinates import coordinates_of
 from bkbopt.plots.stretched_ticks import stretched_ticks
 from bkbopt.spaces.stretched import Stretch, StretchedAxis
 from tests.plots.panels import panels_of

@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from bkbopt import plots
-from bkbopt.plots.style import shortened
+from bkbopt._support.showing import shortened
 from tests.plots.panels import panels_of
 from tests.sweeps import sweep
 
@@ -29,12 +29,6 @@ def default_sizes() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         yield
-
-
-def test_long_names_are_shortened_in_the_middle_and_remain_different() -> None:
-    names = ["x", "model.encoder.layers.attention.dropout", "a" * 20 + "1" + "b" * 20, "a" * 20 + "2" + "b" * 20]
-    assert shortened(names[:2]) == ["x", "model.encod\u2026tion.dropout"]
-    assert len(set(shortened(names))) == 4
 
 
 def test_a_long_name_leaves_room_for_the_bars_of_importances() -> None:

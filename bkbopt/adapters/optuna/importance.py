@@ -12,7 +12,7 @@ from bkbopt.adapters.studies import Target, of_complete
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
-    from bkbopt.plots.sensitivity import Share
+    from bkbopt.analysis import Share
 
 __all__ = ["BKBImportanceEvaluator"]
 
@@ -21,10 +21,10 @@ class BKBImportanceEvaluator(BaseImportanceEvaluator):
     """Importance as a share of the variance of the Gaussian process's mean over the whole space.
 
     The importance of a parameter is its total Sobol index, 0 to 1: the share of the variance that is due to it, alone
-    and together with others; see `bkbopt.plots.variance_shares`. Interactions are counted for each of their parameters,
-    so that the sum may exceed 1 (`get_param_importances` divides by it unless `normalize=False`). Evaluators that count
-    trials, or split them, describe the sampled points, most of which are near the optimum; a model is evaluated
-    everywhere. The study may have any sampler.
+    and together with others; see `bkbopt.analysis.variance_shares`. Interactions are counted for each of their
+    parameters, so that the sum may exceed 1 (`get_param_importances` divides by it unless `normalize=False`).
+    Evaluators that count trials, or split them, describe the sampled points, most of which are near the optimum; a
+    model is evaluated everywhere. The study may have any sampler.
 
     The space has the latest range of each parameter. Numbers are uniform in it, in the logarithm where `log=True` (the
     evaluators of Optuna that fit trees take them as uniform without it), and choices are equally likely.
@@ -74,10 +74,10 @@ class BKBImportanceEvaluator(BaseImportanceEvaluator):
 
 def _shares(study: Study, target: Target | None) -> "Mapping[str, Share]":
     """The Sobol indices of the parameters that vary; none if there is no finite value."""
-    # Imported here, since a sampler does without plots.
-    from bkbopt.plots.coordinates import has_dimensions
-    from bkbopt.plots.readings import n_values
-    from bkbopt.plots.sensitivity import variance_shares
+    # Imported here, since a sampler does without it.
+    from bkbopt.analysis import variance_shares
+    from bkbopt.analysis.coordinates import has_dimensions
+    from bkbopt.analysis.readings import n_values
 
     opt = of_complete(study, target)
     return variance_shares(opt) if has_dimensions(opt) and n_values(opt) else {}

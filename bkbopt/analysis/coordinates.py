@@ -1,12 +1,12 @@
-"""Coordinates of points in plots: rows of numbers with a column for each parameter that varies.
+"""Coordinates of points: rows of numbers with a column for each parameter that varies.
 
 | symbol | shape  | units   | meaning                                                                            |
 | ------ | ------ | ------- | ---------------------------------------------------------------------------------- |
 | U      | (n, k) | -       | points: for a space in its own encoding, for a pool in the model's encoding        |
 | X      | (n, d) | encoded | the same points in the model's encoding, maybe with more parameters, wider ranges  |
 
-The column of an inactive parameter is ignored. If a plot makes the parameter active, by another value of the parameter
-on which it is conditional (its *switch*), the column has the value that is then used: mid-range, or the first choice.
+The column of an inactive parameter is ignored. If the parameter becomes active, by another value of the parameter on
+which it is conditional (its *switch*), the column has the value that is then used: mid-range, or the first choice.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.analysis.dimensions import FEW, Dimension
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import FEW, Dimension
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.columns import RANKED, Columns, Tails
 from bkbopt.spaces.space import Categorical, Ordinal, Space
@@ -276,8 +276,8 @@ def dimension_of(coordinates: Coordinates, argument: str, name: str | None, cent
     reason = coordinates.inactive(name, center)
     if reason:
         raise ArgumentError(
-            f"{argument}: expected a parameter that is active at the centre of the plot (the recommended point, "
-            f"changed by `at`), got {name!r}: {reason}; pass such values, as at={{parameter: value}}."
+            f"{argument}: expected a parameter that is active at the recommended point, changed by `at`, "
+            f"got {name!r}: {reason}; pass such values, as at={{parameter: value}}."
         )
     return known[name]
 
