@@ -6,7 +6,7 @@
 | y      | (n,)   | user's  | values in order of completion |
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ LOOKS = 20
 class Told:
     """The trials with a value, in the order of completion; see the table."""
 
-    trials: tuple[Trial, ...]
+    trials: Sequence[Trial]
     X: Tensor
     y: np.ndarray
 
@@ -84,12 +84,13 @@ def told(opt: Optimizer) -> Told:
             f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see overview "
             "and pareto, or pass opt.single_objective(0) (in the shell --objective 0)."
         )
-    (trials, X), bad = opt.observed_trials(), penalised(opt)
+    (trials, X, y), bad = opt.observed_trials(), penalised(opt)
     if not trials:
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
+    if not bad:
+        return Told(trials, X, bounded(y))
     kept = [row for row, trial in enumerate(trials) if trial.id not in bad]
-    own = tuple(trials[row] for row in kept)
-    return Told(own, X[kept], bounded([trial.values[0] for trial in own]))
+    return Told([trials[row] for row in kept], X[kept], bounded(y[kept]))
 
 
 def penalised(opt: Optimizer) -> set[int]:
@@ -132,6 +133,8 @@ def has_model(opt: Optimizer) -> bool:
 def left_out(opt: Optimizer, data: Told) -> np.ndarray:
     """A mask (n,) of the values that the fit leaves out as outliers; none of them before there is a model."""
     ids = {trial.id for trial in opt.outliers} if has_model(opt) else set()
+    if not ids:
+        return np.zeros(len(data.y), dtype=np.bool_)
     return np.array([trial.id in ids for trial in data.trials], dtype=np.bool_)
 
 
@@ -147,7 +150,7 @@ def n_values(opt: Optimizer) -> int:
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     """Values of one of the objectives as they came, (n,); NaN for penalties and infeasible trials."""
-    (trials, _), bad = opt.observed_trials(), penalised(opt)
+    (trials, *_), bad = opt.observed_trials(), penalised(opt)
     return bounded([t.values[objective] if t.is_feasible and t.id not in bad else np.nan for t in trials])
 
 

@@ -1,6 +1,6 @@
 """What the models of an optimizer predict at points: values, constraints, and whether a trial fails; their noise."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,7 +13,6 @@ from bkbopt.optimizer.frames import points_of
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.trial_list import TrialList
-from bkbopt.optimizer.trials import Entry
 from bkbopt.spaces.base import Params
 
 __all__ = ["Predicting"]
@@ -167,25 +166,22 @@ class Predicting:
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
-        entries = self._core.log.valued()
-        values = np.array([entry.trial.values for entry in entries]).reshape(-1, self._aims.k)
-        return self._encoded(entries), values[:, 0] if self._aims.k == 1 else values
+        return self.observed_trials()[1:]
 
     @locked
-    def observed_trials(self) -> tuple[TrialList, Tensor]:
-        """The trials with values, in the order of completion, and their encoded points (n, d): rows of `observed`.
+    def observed_trials(self) -> tuple[TrialList, Tensor, np.ndarray]:
+        """The trials with values, in the order of completion, and what `observed` returns, their points and values.
 
         Example:
             >>> import bkbopt as bo
             >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
             >>> first, second = opt.ask(2)
             >>> told = [opt.tell(second, 0.4), opt.tell(first, 0.7)]
-            >>> trials, X = opt.observed_trials()
-            >>> [trial.id for trial in trials], tuple(X.shape)
-            ([1, 0], (2, 1))
+            >>> trials, X, y = opt.observed_trials()
+            >>> [trial.id for trial in trials], tuple(X.shape), y.tolist()
+            ([1, 0], (2, 1), [0.4, 0.7])
         """
         entries = self._core.log.valued()
-        return TrialList(entries), self._encoded(entries)
-
-    def _encoded(self, entries: Sequence[Entry]) -> Tensor:
-        return self._core.update().history.encode(list(map(self._core.point, entries)))
+        X = self._core.update().history.encode(list(map(self._core.point, entries)))
+        values = np.array([entry.trial.values for entry in entries]).reshape(-1, self._aims.k)
+        return TrialList(entries), X, values[:, 0] if self._aims.k == 1 else values

@@ -172,9 +172,10 @@ def test_observed_values_and_points_come_in_the_order_in_which_they_were_told() 
     X, y = opt.observed()
     assert y.tolist() == [2.0, 0.5, 1.0]
     assert torch.equal(X, opt.encode([dict(t.params) for t in (b, c, a)]))
-    trials, same = opt.observed_trials()
+    trials, *same = opt.observed_trials()
     assert [trial.id for trial in trials] == [b.id, c.id, a.id]
-    assert torch.equal(X, same)
+    assert torch.equal(X, same[0])
+    assert np.array_equal(y, same[1])
     mean, std = opt.predict([a.params, b.params])
     assert np.array_equal(opt.predict_encoded(X[[2, 0]]), (mean, std))
 
