@@ -1,5 +1,6 @@
 """Small searches that several tests read."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,7 +8,15 @@ import numpy as np
 
 import bkbopt as bo
 
-__all__ = ["arms_searched", "line_searched", "mixed_searched", "searched", "true_cost"]
+__all__ = [
+    "arms_searched",
+    "line_searched",
+    "mixed_searched",
+    "searched",
+    "stretched_told",
+    "tailed_searched",
+    "true_cost",
+]
 
 MIXED = {
     "rate": bo.Float(1e-4, 1.0, log=True),
@@ -48,4 +57,33 @@ def arms_searched() -> bo.Optimizer:
     opt = searched(rows, lambda p: float(p["x0"] - 0.01 * p["x2"]), 14, direction="maximize")
     opt.tell({"index": opt.trials[0].index}, 0.1)
     opt.ask()
+    return opt
+
+
+def stretched_told() -> bo.Optimizer:
+    """Ranges of which ends are stretched: the lower one of a rate, the upper one of a momentum."""
+    opt, rng = (
+        bo.Optimizer({"rate": (1e-6, 1.0), "momentum": (0.0, 0.9999), "n": bo.Int(1, 5000)}, seed=0),
+        np.random.default_rng(0),
+    )
+    close = 10.0 ** -rng.uniform(0.0, 4.0, (80, 2))
+    points = [
+        {"rate": a, "momentum": 0.9999 - 0.9999 * b, "n": int(n)}
+        for (a, b), n in zip(close, rng.integers(1, 5000, 80), strict=True)
+    ]
+    losses = [(math.log10(p["rate"]) + 2.5) ** 2 + (math.log10(1.0 - p["momentum"]) + 2.0) ** 2 for p in points]
+    opt.tell(points, losses)
+    assert {name: by.is_low for name, by in opt.stretched_ends.items()} == {"rate": True, "momentum": False}
+    return opt
+
+
+def tailed_searched() -> bo.Optimizer:
+    """A pool whose columns have long tails."""
+    X = np.random.default_rng(0).standard_normal((500, 2))
+    X[:, 0] = np.exp(2.0 * X[:, 0])
+    X[3, 1] = -9999.0
+    opt = bo.Optimizer(bo.Pool(X), seed=0)
+    for _ in range(12):
+        trial = opt.ask()
+        opt.tell(trial, float(abs(trial.params["x1"])))
     return opt

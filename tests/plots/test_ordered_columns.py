@@ -9,7 +9,6 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import plots
-from bkbopt.analysis.coordinates import coordinates_of
 from bkbopt.errors import ArgumentError
 
 ORDER = ["XS", "S", "M", "L", "XL"]
@@ -28,12 +27,6 @@ def opt(frame: pd.DataFrame) -> bo.Optimizer:
     for trial in opt.ask(12):
         opt.tell(trial, ORDER.index(trial.params["size"]) + trial.params["dose"])
     return opt
-
-
-def test_codes_are_the_encoded_ranks(opt: bo.Optimizer) -> None:
-    dimension = coordinates_of(opt).dimensions(50)[0]
-    assert dimension.values == tuple(ORDER)
-    assert dimension.codes(ORDER).tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_slice_has_the_categories_as_ticks(opt: bo.Optimizer) -> None:
