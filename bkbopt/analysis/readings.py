@@ -8,6 +8,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ class Told:
     trials: Sequence[Trial]
     X: Tensor
     y: np.ndarray
+
+    @cached_property
+    def feasible(self) -> np.ndarray:
+        """A mask (n,) of the feasible trials."""
+        return np.array([trial.is_feasible for trial in self.trials], dtype=np.bool_)
 
 
 def as_optimizer(opt: object) -> Optimizer:
@@ -189,7 +195,7 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
         >>> analysis.recommended_so_far(opt).round(3).tolist()
         [0.3, 0.1, 0.1]
     """
-    feasible = np.array([trial.is_feasible for trial in told(as_optimizer(opt)).trials])
+    feasible = told(as_optimizer(opt)).feasible
     n = len(feasible)
     looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
     out = np.full(n, np.nan)

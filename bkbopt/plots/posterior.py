@@ -265,7 +265,7 @@ def _draw_trials(
 
     Values told that are not at their heights are triangles that point there, with `beyond` in the legend.
     """
-    feasible = np.array([data.trials[row].is_feasible for row in seen.rows], dtype=np.bool_)
+    feasible = data.feasible[seen.rows]
     off = " (faint: off slice)" if bool((seen.near < 0.999).any()) else ""
     for chosen, marker, size, label in ((feasible, "o", s, "values told"), (~feasible, "X", 2.0 * s, "infeasible")):
         if not chosen.any():

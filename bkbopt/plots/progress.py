@@ -45,8 +45,8 @@ def draw_progress(
     run = opt if has_model(opt) else values_of(opt, 0)
     earlier = recommended_so_far(opt) if with_recommended and has_model(opt) else None
     ax = convergence(run, ax=axes_of(ax), direction=opt.direction, recommended=earlier)
-    feasible = np.array([trial.is_feasible for trial in data.trials])
-    out, everything = left_out(opt, data), np.ones_like(feasible)
+    feasible, out = data.feasible, left_out(opt, data)
+    everything = np.ones_like(feasible)
     masks = (feasible & ~out, feasible, everything) if len(data.y) >= FEW else (everything,)
     limits = _limits(opt, data.y[next(mask for mask in masks if mask.any())])
     margin = 0.04 * (limits[1] - limits[0])

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_choice, check_number
-from bkbopt.analysis.readings import Told, bounded, left_out, recommended_so_far, told
+from bkbopt.analysis.readings import bounded, left_out, recommended_so_far, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.labels import evaluations_of, name_of_all
@@ -258,7 +258,8 @@ def _values(run: Optimizer | np.ndarray, *, outliers: bool = True) -> np.ndarray
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, data.y if outliers else np.where(left_out(run, data), np.nan, data.y))
+    counted = data.feasible if outliers else data.feasible & ~left_out(run, data)
+    return np.where(counted, data.y, np.nan)
 
 
 def _name_of_best(methods: list[Method]) -> str:
@@ -276,16 +277,12 @@ def _given_values(run: Optimizer | np.ndarray) -> np.ndarray:
     return run
 
 
-def _of_feasible(data: Told, y: np.ndarray) -> np.ndarray:
-    return np.where([trial.is_feasible for trial in data.trials], y, np.nan)
-
-
 def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]], float]) -> np.ndarray:
     """Noise-free values in the order of completion; NaN for infeasible trials."""
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, bounded([float(truth(dict(trial.params))) for trial in data.trials]))
+    return np.where(data.feasible, bounded([float(truth(dict(trial.params))) for trial in data.trials]), np.nan)
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
