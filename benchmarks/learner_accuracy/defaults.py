@@ -7,6 +7,7 @@ classes could share in ProsNKONS whose dictionary is full: kernel values with th
 
 from collections.abc import Sequence
 from time import process_time
+from typing import Any
 
 import numpy as np
 
@@ -59,20 +60,22 @@ def several(n: int) -> None:
         two, ten = _seconds(kind, X, y > 4), _seconds(kind, X, y)
         rows.append((kind.__name__, two, ten, ten / two))
     print_table("Digits, seconds of processor time", ("learner", "2 classes", "10 classes", "ratio"), rows)
-    learner = bl.ProsNKONS().fit(X, y)
-    Z, S, Wt = learner._units.scaled_rows(X), learner._S.rows, np.ascontiguousarray(learner._W.T)
+    learnt = bl.ProsNKONS().fit(X, y)._after_rows()
+    first: Any = learnt.runs.first
+    assert learnt.units is not None
+    Z, S, Wt = learnt.units.scaled_rows(X), first._S.rows, np.ascontiguousarray(first._W.T)
     z, times = np.empty(len(Wt)), []
     for _ in range(4):
         start = process_time()
-        K = learner._gram(Z, S)
+        K = first._gram(Z, S)
         kernel = process_time() - start
         for k in K:
             product(Wt, k, z)
         shared = process_time() - start
-        learner._copy()._stream(Z, np.where(y == 0, -1.0, 1.0))
+        first._copy()._stream(Z, np.where(y == 0, -1.0, 1.0))
         times.append((kernel, shared - kernel, process_time() - start - shared))
     kernel, features, whole = np.min(times[1:], axis=0)
-    heads = [learner, *learner._heads]
+    heads: list[Any] = [first, *learnt.runs.heads]
     own = sum(h._A.nbytes + h._u.nbytes for h in heads) / MB
     alike = sum(h._S.rows.nbytes + h._W.nbytes + h._kors.L.nbytes for h in heads) / MB
     print_table(

@@ -16,9 +16,9 @@ SEVERAL = ("learners/test_several.py",)
 LEARNERS = (
     Fault(
         "a third label is found after the rows before it were learnt",
-        "learners/core.py",
-        "undo.callback(self._set_attributes, vars(self).copy())",
-        "pass",
+        "learners/base.py",
+        "        raw = changed.learn(X, target, known, progress)\n        self._learnt = changed\n",
+        "        self._learnt = changed\n        raw = changed.learn(X, target, known, progress)\n",
         (*INPUT, *STATES),
     ),
     Fault(
@@ -37,9 +37,9 @@ LEARNERS = (
     ),
     Fault(
         "a kernel that fails half-way leaves half a state",
-        "learners/core.py",
-        "undo.callback(self._set_attributes, vars(self._copy()))",
-        "pass",
+        "learners/learnt.py",
+        "return copy.deepcopy(self, self.runs.fixed()) if fails else self",
+        "return self",
         STATES,
     ),
     Fault(
@@ -65,8 +65,8 @@ LEARNERS = (
     ),
     Fault(
         "a saved learner forgets its generator",
-        "learners/several.py",
-        'learner._rng.bit_generator.state = generator_state(saved["rng"])',
+        "learners/algorithm.py",
+        'self._rng.bit_generator.state = generator_state(whole["rng"])',
         "pass",
         STATES,
     ),
@@ -79,7 +79,7 @@ LEARNERS = (
     ),
     Fault(
         "rows are not learnt again in new units",
-        "learners/core.py",
+        "learners/learnt.py",
         "self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))",
         "pass",
         UNITS,
@@ -101,8 +101,8 @@ LEARNERS = (
     Fault(
         "a further class begins with the second one's learner",
         "learners/several.py",
-        "learner._heads.append(learner._started_clone())",
-        "learner._heads.append(learner._heads[0]._copy())",
+        "self.heads.append(self.first._alike()._started())",
+        "self.heads.append(self.heads[0]._copy())",
         SEVERAL,
     ),
     Fault(
@@ -114,9 +114,9 @@ LEARNERS = (
     ),
     Fault(
         "parameters that wait for the next fit are lost in a file",
-        "learners/learner_states.py",
-        "return learner.set_params(**params)",
-        "return learner",
+        "learners/base.py",
+        'kind(**params_from_state(kind, whole["params"], kernel, features))',
+        'kind(**params_from_state(kind, (whole["learnt"] or whole)["params"], kernel, features))',
         ("learners/test_forks.py",),
     ),
     Fault(

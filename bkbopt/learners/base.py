@@ -7,11 +7,12 @@
 | Z      | (n, d) | -         | rows in the learner's units (`units.py`)                                          |
 | raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
 
-A learner predicts a row, then reads its target and learns. All public methods call the one method `_stream`, so rows
-one by one, in batches and as a whole stream give the same predictions (`core.py`). Learners that compute rows in blocks
-round them differently.
+A learner predicts a row, then reads its target and learns. All public methods end in the one method `_stream` of an
+algorithm, so rows one by one, in batches and as a whole stream give the same predictions (`learnt.py`). Learners that
+compute rows in blocks round them differently.
 """
 
+import inspect
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -20,13 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support import files as storage
+from bkbopt._support.states import Form, Kept, checked
 from bkbopt.errors import ArgumentError, reading_state
-from bkbopt.learners.core import LearnerCore
-from bkbopt.learners.interop import join, method_for_labels, tags
-from bkbopt.learners.learner_states import learner_from_state, learner_to_state
-from bkbopt.learners.losses import Array, get_loss
-from bkbopt.learners.probabilities import logistic, softmax
-from bkbopt.learners.rows import as_labels, as_numbers, names_of, within_floats
+from bkbopt.learners.algorithm import Algorithm
+from bkbopt.learners.classes import Classes
+from bkbopt.learners.interop import half_learnt, join, method_for_labels, not_ready, tags
+from bkbopt.learners.learnt import LEARNT, Learnt
+from bkbopt.learners.losses import Array, Loss, get_loss
+from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, names_of, within_floats
+from bkbopt.learners.saving import class_of, params_from_state, params_to_state
 
 if TYPE_CHECKING:
     from bkbopt.learners.surrogate import LearnerSurrogate
@@ -34,10 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["OnlineLearner"]
 
 KIND = "learner"
+_SAVED = Form({"class": Kept(), "params": Kept(), "learnt": Kept()})
 
 
 @dataclass(kw_only=True, eq=False)
-class OnlineLearner(LearnerCore):
+class OnlineLearner(Algorithm):
     """Base class of the learners; a subclass is a `@dataclass(kw_only=True, eq=False)` whose fields are its parameters.
 
     Args:
@@ -48,14 +52,16 @@ class OnlineLearner(LearnerCore):
         scale: whether features, and the targets of a regression, are standardised by the first 128 rows (`units.py`).
             If so, the kernel, a numeric lengthscale, bounds, regrets and features refer to these units.
 
-    Fields are stored as given and checked when the first row is learnt (in `_start`), as scikit-learn demands; a change
-    of a parameter takes effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
+    Fields are stored as given and checked when the first row is learnt, as scikit-learn demands; a change of one takes
+    effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
 
-    A subclass implements seven methods. `_check` checks the parameters and sets what is derived from them; `_start`
+    A learner has parameters and, after the first row, a `Learnt`. The algorithm in it is of the same class: a copy
+    without data that keeps the parameters of the first row. A subclass implements the seven methods of `Algorithm`,
+    which are called on that copy only. `_check` checks the parameters and sets what is derived from them; `_start`
     allocates. A state file is checked against `_form` between the two, so that a small file cannot request much memory.
-    These attributes are set before the two are called: `_params` (a copy without data that keeps the present parameters
-    for methods called later), `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a `Gram`), and `_rng` (a
-    generator, if there is a field `seed`). State belongs into attributes with a leading underscore.
+    These attributes are set before the two are called: `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a
+    `Gram`), and `_rng` (a generator, if there is a field `seed`). State belongs into attributes with a leading
+    underscore, results into those with one at the end; the learner itself has the attributes of its algorithm too.
 
     Attributes:
         n_features_in_: d, once a row was learnt.
@@ -94,7 +100,7 @@ class OnlineLearner(LearnerCore):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        join(type(self), LearnerCore)
+        join(type(self), Algorithm)
         return tags(get_loss(self.loss).task)
 
     def fit(self, X: object, y: object) -> Self:
@@ -107,11 +113,7 @@ class OnlineLearner(LearnerCore):
         """
         fresh = type(self)(**self.get_params())
         fresh.partial_fit(X, y)
-        # Not all attributes are the learner's: scikit-learn's meta-estimators set some for the duration of a fit.
-        vars(self).update(vars(fresh))
-        for name in ("classes_", "feature_names_in_", "_is_half_learnt"):
-            if name not in vars(fresh):
-                vars(self).pop(name, None)
+        self._learnt = fresh._learnt
         return self
 
     def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
@@ -136,8 +138,8 @@ class OnlineLearner(LearnerCore):
             NotReadyError: nothing was learnt yet.
             ArgumentError: another number of features, or values that are not finite.
         """
-        raw = self._predicted(X)
-        return self._classes.predicted(raw) if self._classifies else raw
+        learnt, raw = self._predicted(X)
+        return learnt.classes.predicted(raw) if learnt.classifies else raw
 
     @method_for_labels
     def decision_function(self, X: object) -> Array:
@@ -146,7 +148,8 @@ class OnlineLearner(LearnerCore):
         With more than two classes `(n, K)`, in the order of `classes_`, and the largest is predicted; minus infinity
         where no row of the class was learnt. The errors are those of `predict`.
         """
-        return self._decisions(self._predicted(X))
+        learnt, raw = self._predicted(X)
+        return learnt.decisions(raw)
 
     @method_for_labels
     def predict_proba(self, X: object) -> Array:
@@ -156,29 +159,13 @@ class OnlineLearner(LearnerCore):
         last thousand rows made before learning them (see `probabilities.py`); the most probable class is the one that
         `predict` returns. The errors are those of `predict`.
         """
-        return self._probabilities(self._predicted(X))
-
-    def _need_classification(self, name: str) -> None:
-        loss = self._present_loss
-        if loss.task != "classification":
-            raise AttributeError(f"{name}: {type(self).__name__} with the {loss.name} loss is a regression.")
-
-    def _decisions(self, raw: Array) -> Array:
-        return self._classes.sign * raw if len(self.classes_) <= 2 and raw.ndim == 1 else self._classes.margins(raw)
-
-    def _probabilities(self, raw: Array) -> Array:
-        if len(self.classes_) == 1:
-            return np.ones((len(raw), 1))
-        F = self._classes.margins(raw)
-        if self._recent is None:
-            return logistic(F)
-        # With two classes their margins are f and -f, while f is to be counted once.
-        return softmax(0.5 * F if raw.ndim == 1 else F, self._recent.slope())
+        learnt, raw = self._predicted(X)
+        return learnt.probabilities(raw)
 
     def score(self, X: object, y: object) -> float:
         """Accuracy of the predicted labels, or the R^2 of the predicted numbers."""
         predicted = self.predict(X)
-        if self._classifies:
+        if self._present_loss.task == "classification":
             return float(np.mean(predicted == as_labels(y, len(predicted))))
         target = as_numbers(y, len(predicted), self.loss)
         total = float(np.sum((target - target.mean()) ** 2))
@@ -197,14 +184,14 @@ class OnlineLearner(LearnerCore):
 
     def predict_one(self, x: object) -> Any:
         """The label or the number predicted for one row; the errors are those of `predict` and `learn_one`."""
-        raw = self._predicted(x, one=True)
-        return self._classes.predicted(raw).tolist()[0] if self._classifies else float(raw[0])
+        learnt, raw = self._predicted(x, one=True)
+        return learnt.classes.predicted(raw).tolist()[0] if learnt.classifies else float(raw[0])
 
     def predict_proba_one(self, x: object) -> dict[Any, float]:
         """The probability of each label for one row, as `predict_proba` has them."""
         self._need_classification("predict_proba_one")
-        raw = self._predicted(x, one=True)
-        return dict(zip(self.classes_.tolist(), self._probabilities(raw)[0].tolist(), strict=True))
+        learnt, raw = self._predicted(x, one=True)
+        return dict(zip(learnt.classes.labels.tolist(), learnt.probabilities(raw)[0].tolist(), strict=True))
 
     def progressive(
         self, X: object, y: object, *, classes: object = None, decision: bool = False, progress: bool = False
@@ -220,16 +207,17 @@ class OnlineLearner(LearnerCore):
                 classes have there; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
-        known = self._classes
-        raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
-        if not self._classifies:
+        known = self._known_classes
+        learnt, raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
+        if not learnt.classifies:
             return raw
-        out = self._decisions(raw) if decision else self._classes.predicted(raw)
-        announced_pair = classes is not None and not len(known.labels) and len(self._classes.labels) == 2
+        out = learnt.decisions(raw) if decision else learnt.classes.predicted(raw)
+        labels = learnt.classes.labels
+        announced_pair = classes is not None and not len(known.labels) and len(labels) == 2
         if announced_pair or len(known.order) >= 2 or (decision and out.ndim == 1):
             return out
         correct = known.unseen_margins if decision else known.before_second
-        return correct(out, as_labels(y, len(out)), self._classes.labels)
+        return correct(out, as_labels(y, len(out)), labels)
 
     # -- other forms --------------------------------------------------------------------------------------------------
 
@@ -251,7 +239,9 @@ class OnlineLearner(LearnerCore):
 
     def state_dict(self) -> dict[str, object]:
         """Parameters and all that was learnt, as `bkbopt._support.files` can write it."""
-        return learner_to_state(self)
+        learnt, params = self._whole(), params_to_state(self.get_params())
+        saved = None if learnt is None else learnt.state_dict()
+        return {"class": type(self).__name__, "params": params, "learnt": saved}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: object = None, features: object = None) -> Self:
@@ -273,4 +263,127 @@ class OnlineLearner(LearnerCore):
     @classmethod
     def from_state(cls, saved: object, kernel: object = None, features: object = None) -> Self:
         """The inverse of `state_dict`; the errors are those of `load`."""
-        return learner_from_state(cls, saved, kernel, features)
+        whole = checked(saved, _SAVED, where="the state of a learner")
+        kind: Any = class_of(whole["class"], cls)
+        learner: Self = kind(**params_from_state(kind, whole["params"], kernel, features))
+        if whole["learnt"] is not None:
+            learnt = checked(whole["learnt"], LEARNT, where="what was learnt")
+            then = kind(**params_from_state(kind, learnt["params"], kernel, features))
+            learner._learnt = Learnt.from_state(then, learnt)
+        return learner
+
+    # -- what was learnt ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_features_in_(self) -> int:
+        """See the class."""
+        return self._after_rows().d
+
+    @property
+    def n_rounds_(self) -> int:
+        """See the class."""
+        return self._after_rows().rounds
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """See the class."""
+        learnt = self._after_rows()
+        if not learnt.classifies:
+            raise AttributeError("classes_: a regression has none.")
+        return learnt.classes.labels
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """See the class."""
+        names = self._after_rows().names
+        if names is None:
+            raise AttributeError("feature_names_in_: the rows had no names.")
+        return np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learnt is not None
+
+    if not TYPE_CHECKING:  # so that names are checked
+
+        def __getattr__(self, name: str) -> Any:
+            """What the algorithm has; before the first row there is nothing, as scikit-learn has it."""
+            learnt = vars(self).get("_learnt")
+            if learnt is not None and name in vars(learnt.runs.first):
+                return vars(learnt.runs.first)[name]
+            if isinstance(inspect.getattr_static(type(self), name, None), method_for_labels):
+                self._need_classification(name)
+            if name.startswith("__") or learnt is not None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(str(not_ready(type(self).__name__)))
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _learnt(self) -> Learnt | None:
+        """None before the first row; not in `vars` then, where scikit-learn wants parameters only."""
+        return vars(self).get("_learnt")
+
+    @_learnt.setter
+    def _learnt(self, learnt: Learnt | None) -> None:
+        vars(self)["_learnt"] = learnt
+
+    def _after_rows(self) -> Learnt:
+        """What was learnt; an `AttributeError` before the first row."""
+        if self._learnt is None:
+            raise AttributeError(str(not_ready(type(self).__name__)))
+        return self._learnt
+
+    def _whole(self) -> Learnt | None:
+        """What was learnt, if no interrupt left the half of it."""
+        if self._learnt is not None and self._learnt.is_half_done:
+            raise half_learnt(type(self).__name__)
+        return self._learnt
+
+    def _need_rows(self) -> Learnt:
+        learnt = self._whole()
+        if learnt is None:
+            raise not_ready(type(self).__name__)
+        return learnt
+
+    @property
+    def _present_loss(self) -> Loss:
+        """The loss of what was learnt; before the first row that of the parameter."""
+        return get_loss(self.loss) if self._learnt is None else self._learnt.loss
+
+    @property
+    def _known_classes(self) -> Classes:
+        return Classes.none() if self._learnt is None else self._learnt.classes
+
+    def _need_classification(self, name: str) -> None:
+        loss = self._present_loss
+        if loss.task != "classification":
+            raise AttributeError(f"{name}: {type(self).__name__} with the {loss.name} loss is a regression.")
+
+    def _rows(self, X: object, *, one: bool = False) -> Array:
+        learnt = self._learnt
+        names, d = (None, None) if learnt is None else (learnt.names, learnt.d)
+        return (as_row if one else as_rows)(X, names, d, type(self).__name__)
+
+    def _learn(
+        self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False
+    ) -> tuple[Learnt, Array]:
+        """Check everything, then learn: the raw predictions. A refused call changes nothing.
+
+        An interrupt is undone if there is a copy; else the learner is not used any more.
+        """
+        learnt, loss, known = self._whole(), self._present_loss, self._known_classes
+        target: npt.NDArray[Any]
+        if loss.task == "classification":
+            known, target = known.with_labels(as_labels(y, len(X)), classes)
+        else:
+            target = as_numbers(y, len(X), loss.name)
+        changed = Learnt.none(self, X.shape[1], names) if learnt is None else learnt.to_change(len(X))
+        raw = changed.learn(X, target, known, progress)
+        self._learnt = changed
+        return changed, raw
+
+    def _predicted(self, X: object, *, one: bool = False) -> tuple[Learnt, Array]:
+        """What was learnt, and its raw predictions in the user's units, or with `one` that of the next row."""
+        learnt = self._need_rows()
+        with within_floats(learnt.runs_user_code):
+            return learnt, learnt.raw(self._rows(X, one=one), one=one)

@@ -19,8 +19,8 @@ import numpy as np
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Ints, Size
 from bkbopt.learners._loops_kernel import Block, Support, expand
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.core import in_blocks
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array, Indices
@@ -197,8 +197,8 @@ class ExpansionLearner(OnlineLearner):
     @property
     def support_(self) -> Array:
         """See the class."""
-        points = self._scaled_points()
-        return points if self._units is None else self._units.original(points)
+        points, units = self._scaled_points(), self._after_rows().units
+        return points if units is None else units.original(points)
 
     def _scaled_points(self) -> Array:
         """The points `(n, d)` in the learner's units."""
@@ -207,7 +207,8 @@ class ExpansionLearner(OnlineLearner):
     @property
     def weights_(self) -> Array:
         """See the class."""
-        return self._classes.sign * self._weights() * (1.0 if self._units is None else self._units.slope)
+        learnt = self._after_rows()
+        return learnt.classes.sign * self._weights() * (1.0 if learnt.units is None else learnt.units.slope)
 
     def _weights(self) -> Array:
         """Weights `(n,)` of raw predictions, a copy."""

@@ -254,7 +254,7 @@ class FORKS(_Sketched):
             return self._clip
         if self._loss.task == "classification":
             return 1.0
-        return np.inf if self._units is None or not self._units.targets else 3.0
+        return 3.0 if self.scale else np.inf
 
     def _slope_weight(self) -> float:
         """The weight of squared slopes in A; infinite for the loss's second derivative."""

@@ -35,7 +35,7 @@ from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
-from bkbopt.learners.core import in_blocks
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
 from bkbopt.learners.losses import Array, Indices, growth, loss_slope

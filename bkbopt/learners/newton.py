@@ -10,8 +10,8 @@ import numpy as np
 from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.core import in_blocks
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 

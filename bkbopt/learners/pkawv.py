@@ -23,8 +23,8 @@ import torch
 from bkbopt._support.checks import check_count, check_flag, check_number, check_size
 from bkbopt._support.states import Form, Number, Part
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.core import in_blocks
 from bkbopt.learners.features.taylor import Taylor
 from bkbopt.learners.gram import Gram, GramKernel
 from bkbopt.learners.hypothesis import Hypothesis
@@ -101,7 +101,7 @@ class PKAWV(OnlineLearner):
             kors = KORS(mu, self.beta, self.eps, limit)
             self._growing = GrowingNystrom(self._gram, d, kors)
         else:
-            self._map = _feature_map(self, self._gram, d, limit)
+            self._map = _feature_map(self, self._gram, self._lengthscale, d, limit)
 
     def _start(self, d: int) -> None:
         self._square, self._largest = 0.0, 0.0
@@ -157,7 +157,7 @@ class PKAWV(OnlineLearner):
         return super().hypothesis()
 
     def _runs_user_code(self) -> bool:
-        return super()._runs_user_code() or isinstance(self._params.features, FeatureMap)
+        return super()._runs_user_code() or isinstance(self.features, FeatureMap)
 
     def _features(self, X: Array) -> Array:
         if self._growing is not None:
@@ -211,7 +211,7 @@ class PKAWV(OnlineLearner):
         self._square, self._largest = state["square"], state["largest"]
 
 
-def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap:
+def _feature_map(learner: PKAWV, kernel: Gram, lengthscale: float, d: int, limit: int) -> FeatureMap:
     """The map given by `features`, if it does not grow."""
     features = learner.features
     if isinstance(features, str):
@@ -225,7 +225,7 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
                 "the Gaussian (kernel=None)."
             )
         # The Gaussian was made with it, which has checked it.
-        return Taylor(d, check_count("degree", learner.degree, 0), learner._lengthscale, limit)
+        return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)
     if isinstance(features, FeatureMap):
         return _checked_map(features, d)
     if features is None:

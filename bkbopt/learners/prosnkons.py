@@ -24,7 +24,7 @@ from bkbopt._support.checks import check_flag, check_number, check_size
 from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form, Size
 from bkbopt.learners._loops_kernel import axpy, inner, product
-from bkbopt.learners.core import in_blocks
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, offer
 from bkbopt.learners.losses import Array, growth, loss_slope
@@ -129,7 +129,6 @@ class ProsNKONS(NewtonLearner):
     restart: bool = False
     seed: int | None = 0
 
-    n_restarts_ = 0
     _SAMPLER: ClassVar[type[KORS]] = KORS
     _PAPER: ClassVar[dict[str, Any]] = {**NewtonLearner._PAPER, "gamma": 1.0, "max_dictionary": None, "restart": True}
 
@@ -144,12 +143,16 @@ class ProsNKONS(NewtonLearner):
     def _start(self, d: int) -> None:
         self._S, self._W, self._t = GrowingRows(d), np.zeros((0, 0)), 0
         self._A, self._u = np.zeros((0, 0)), np.zeros(0)
-        self.n_restarts_ = 0
 
     @property
     def dictionary_size_(self) -> int:
         """See the class."""
         return self._S.n
+
+    @property
+    def n_restarts_(self) -> int:
+        """See the class; 0 before the first row."""
+        return 0 if self._learnt is None else self.dictionary_size_
 
     def _stream(self, X: Array, y: Array) -> Array:
         return in_blocks(self._block, _BLOCK, X, y)
@@ -179,7 +182,6 @@ class ProsNKONS(NewtonLearner):
         if not self._restart:
             A[:r, :r], u[:r] = self._A, self._u
         self._A, self._u = A, u
-        self.n_restarts_ += 1
 
     def _expansion(self) -> tuple[Array, Array]:
         return self._S.rows, self._W @ self._u
@@ -191,7 +193,7 @@ class ProsNKONS(NewtonLearner):
             "W": self._W,
             "A": self._A,
             "u": self._u,
-            "restarts": self.n_restarts_,
+            "restarts": self._S.n,
             "rounds": self._t,
         }
 
@@ -204,4 +206,4 @@ class ProsNKONS(NewtonLearner):
         self._kors.load_state_dict(state["kors"])
         self._S.append(state["S"])
         self._W, self._A, self._u = state["W"], state["A"], state["u"]
-        self.n_restarts_, self._t = state["restarts"], state["rounds"]
+        self._t = state["rounds"]

@@ -86,9 +86,11 @@ class Recipe:
         Raises:
             ArgumentError, ArgumentTypeError: the learner refuses them.
         """
+        from bkbopt.learners.learnt import Learnt
+
         if "budget" in settings:
             check_count("budget", settings["budget"])
-        self.build(matern52(dim), 0.01, settings, 0)._begin(dim, None)
+        Learnt.none(self.build(matern52(dim), 0.01, settings, 0), dim)
 
     def build(self, kernel: "Kernel", nu: float, settings: Mapping[str, Any], seed: int) -> "OnlineLearner":
         """A learner without data.

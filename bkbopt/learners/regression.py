@@ -20,8 +20,8 @@ import numpy as np
 
 from bkbopt._support.checks import check_number
 from bkbopt._support.states import Floats, Form, Number
+from bkbopt.learners.algorithm import in_blocks
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.core import in_blocks
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array

@@ -89,8 +89,9 @@ def test_first_prediction_of_an_epoch_is_zero() -> None:
 
 def test_without_restarts_a_new_point_leaves_the_hypothesis_as_it_is() -> None:
     model = ProsNKONS.paper(restart=False, C=50.0).fit(X[:300], LABELS[:300])
-    before, size = model.decision_function(X), len(model._u)
-    model._grow(X[300], model._gram(X[300:301], model._S.rows)[0], 1.0)
+    before, size, algorithm = model.decision_function(X), len(model._u), model._after_rows().runs.first
+    assert isinstance(algorithm, ProsNKONS)
+    algorithm._grow(X[300], model._gram(X[300:301], model._S.rows)[0], 1.0)
     assert len(model._u) == size + 1
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-11)
 

@@ -30,7 +30,8 @@ def test_three_classes_are_learnt_in_one_pass(kind: type[OnlineLearner]) -> None
 def test_each_class_has_the_learner_of_two_classes_that_began_with_it(make: object) -> None:
     model = make().fit(X, THREE)  # type: ignore[operator]
     first = {label: int(np.argmax(label == THREE)) for label in model.classes_}
-    Z = X if model._units is None else model._units.scaled_rows(X)
+    units = model._after_rows().units
+    Z = X if units is None else units.scaled_rows(X)
     length = model._lengthscale
     for k, label in enumerate(model.classes_):
         # The first two share one learner, which began with the stream.

@@ -91,8 +91,9 @@ def test_column_that_was_constant_takes_its_unit_from_the_first_difference() -> 
         learner.decision_function(np.column_stack([X[:9], np.full(9, 1e9)])),
     )
     learner.partial_fit(rows[150:], y[150:])
-    assert learner._units is not None
-    assert learner._units.s[3] == 1e6
+    units = learner._after_rows().units
+    assert units is not None
+    assert units.s[3] == 1e6
     whole = KOGD().fit(rows, y)
     np.testing.assert_array_equal(learner.decision_function(rows), whole.decision_function(rows))
 
@@ -118,8 +119,9 @@ def test_support_is_given_back_in_units_of_the_rows() -> None:
     # Two roundings, of values a thousand deviations from zero.
     assert nearest.max() < 1e-12
     weights = KernelAWV().fit(RAW, TARGETS)
-    assert weights._units is not None
-    assert weights._units.slope == pytest.approx(TARGETS[:FIRST_ROWS].std())
+    units = weights._after_rows().units
+    assert units is not None
+    assert units.slope == pytest.approx(TARGETS[:FIRST_ROWS].std())
 
 
 @pytest.mark.parametrize("n", [1, 5, 64, 127, 128, 200])
