@@ -26,7 +26,7 @@ from benchmarks.peers import Run, ours, run_loop
 from benchmarks.report import limited_threads, measuring, print_table
 from benchmarks.sample_efficiency import problem_named
 from benchmarks.samplers import N_STARTUP
-from bkbopt.learners.recipes import RECIPES
+from bkbopt.learners.as_surrogate.recipes import RECIPES
 from bkbopt.surrogates import NAMED
 
 __all__ = ["TRIALS", "main", "measure", "run_surrogate"]

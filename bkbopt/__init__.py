@@ -9,7 +9,7 @@ from bkbopt._support.lazy import lazy
 
 if TYPE_CHECKING:
     from bkbopt import analysis, confidence, errors, kernels
-    from bkbopt.learners.surrogate import LearnerSurrogate
+    from bkbopt.learners.as_surrogate.surrogate import LearnerSurrogate
     from bkbopt.optimizer.minimizing import maximize, minimize
     from bkbopt.optimizer.optimizer import Optimizer
     from bkbopt.optimizer.theory import theory
@@ -58,7 +58,7 @@ _HOMES = {
     "FourierGP": "surrogates",
     "FrontPoint": "search.trials.reports",
     "Int": "spaces.space",
-    "LearnerSurrogate": "learners.surrogate",
+    "LearnerSurrogate": "learners.as_surrogate.surrogate",
     "Optimizer": "optimizer.optimizer",
     "Ordinal": "spaces.space",
     "Pool": "spaces.pool",
@@ -86,7 +86,7 @@ _SUBMODULES = (
 )
 
 #: Modules of higher layers that add surrogates to those of `bkbopt.surrogates` (see `surrogates/registry.py`).
-REGISTERED = ("bkbopt.learners.surrogate",)
+REGISTERED = ("bkbopt.learners.as_surrogate.surrogate",)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(__name__, _HOMES, _SUBMODULES)

@@ -30,7 +30,7 @@ MACHINERY = {
 #: Public modules further down.
 PARTS = (
     "learners.features",
-    "learners.kors",
+    "learners.numerics.kors",
     "posterior.features",
     "search.criteria.acquisition",
     "surrogates.sampling",

@@ -15,7 +15,7 @@ from benchmarks.learner_accuracy.sets import Array, Stream, right
 from benchmarks.report import MB, print_table
 from bkbopt import learners as bl
 from bkbopt.learners import OnlineLearner
-from bkbopt.learners.prosnkons import product
+from bkbopt.learners.newton.prosnkons import product
 
 __all__ = ["lengthscales", "several"]
 

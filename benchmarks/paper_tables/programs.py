@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarks.paper_tables.sets import Array
 from bkbopt.learners import FORKS, ProsNKONS, SkeGD
-from bkbopt.learners.kors import KORS
+from bkbopt.learners.numerics.kors import KORS
 
 if TYPE_CHECKING:
-    from bkbopt.learners._loops_kernel import Block
+    from bkbopt.learners.numerics._loops_kernel import Block
 
 __all__ = ["ProgramFORKS", "ProgramProsNKONS", "ProgramSkeGD", "SquaredKORS"]
 

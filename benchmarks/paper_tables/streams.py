@@ -21,7 +21,7 @@ from benchmarks.paper_tables.sets import Array, Data, adversarial, available, lo
 from benchmarks.report import Clock, print_table
 from bkbopt import learners as bl
 from bkbopt.learners import OnlineLearner
-from bkbopt.learners.stages import TwoStageLearner
+from bkbopt.learners.on_features.stages import TwoStageLearner
 
 __all__ = ["WIDTHS", "Stream", "makers", "print_streams", "result", "streams_of", "width_of"]
 

@@ -17,7 +17,7 @@ from benchmarks.paper_tables.sets import Array
 from bkbopt._support.states import Floats, Form
 from bkbopt.learners import FORKS, SkeGD
 from bkbopt.learners.features.sketched import new_directions
-from bkbopt.learners.growing import finite
+from bkbopt.learners.numerics.growing import finite
 
 __all__ = ["TisvdFORKS", "TisvdSkeGD", "TruncatedSVD"]
 

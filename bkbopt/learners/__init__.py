@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from bkbopt.learners.bandits.linear import LinearBandit
     from bkbopt.learners.bandits.soful import SOFUL
     from bkbopt.learners.base import OnlineLearner
-    from bkbopt.learners.descent import BOGD, KOGD
-    from bkbopt.learners.forks import FORKS, SkeGD
-    from bkbopt.learners.gradient import FOGD, NOGD
-    from bkbopt.learners.kons import KONS, SketchedKONS
-    from bkbopt.learners.losses import LOSSES, Loss, get_loss
+    from bkbopt.learners.expansions.descent import BOGD, KOGD
+    from bkbopt.learners.newton.kons import KONS, SketchedKONS
+    from bkbopt.learners.newton.prosnkons import ProsNKONS
+    from bkbopt.learners.numerics.losses import LOSSES, Loss, get_loss
+    from bkbopt.learners.on_features.forks import FORKS, SkeGD
+    from bkbopt.learners.on_features.gradient import FOGD, NOGD
     from bkbopt.learners.perceptrons.forgetron import Forgetron
     from bkbopt.learners.perceptrons.passive_aggressive import BPAS
     from bkbopt.learners.perceptrons.plain import RBP, KernelPerceptron
     from bkbopt.learners.perceptrons.projectron import Projectron, ProjectronPP
-    from bkbopt.learners.pkawv import PKAWV
-    from bkbopt.learners.prosnkons import ProsNKONS
-    from bkbopt.learners.regression import KernelAWV, OnlineKRR
+    from bkbopt.learners.regression.pkawv import PKAWV
+    from bkbopt.learners.regression.regression import KernelAWV, OnlineKRR
 
 __all__ = [
     "BOGD",
@@ -57,9 +57,9 @@ __all__ = [
 #: The module of each name.
 _MODULES = {
     "OnlineLearner": "base",
-    "BOGD": "descent",
+    "BOGD": "expansions.descent",
     "BPAS": "perceptrons.passive_aggressive",
-    "KOGD": "descent",
+    "KOGD": "expansions.descent",
     "RBP": "perceptrons.plain",
     "Forgetron": "perceptrons.forgetron",
     "KernelPerceptron": "perceptrons.plain",
@@ -67,20 +67,20 @@ _MODULES = {
     "ProjectronPP": "perceptrons.projectron",
     "CBRAP": "bandits.features",
     "FeatureBandit": "bandits.features",
-    "FORKS": "forks",
-    "SkeGD": "forks",
-    "FOGD": "gradient",
-    "NOGD": "gradient",
-    "KONS": "kons",
-    "SketchedKONS": "kons",
+    "FORKS": "on_features.forks",
+    "SkeGD": "on_features.forks",
+    "FOGD": "on_features.gradient",
+    "NOGD": "on_features.gradient",
+    "KONS": "newton.kons",
+    "SketchedKONS": "newton.kons",
     "LinearBandit": "bandits.linear",
-    "LOSSES": "losses",
-    "Loss": "losses",
-    "get_loss": "losses",
-    "PKAWV": "pkawv",
-    "ProsNKONS": "prosnkons",
-    "KernelAWV": "regression",
-    "OnlineKRR": "regression",
+    "LOSSES": "numerics.losses",
+    "Loss": "numerics.losses",
+    "get_loss": "numerics.losses",
+    "PKAWV": "regression.pkawv",
+    "ProsNKONS": "newton.prosnkons",
+    "KernelAWV": "regression.regression",
+    "OnlineKRR": "regression.regression",
     "SOFUL": "bandits.soful",
 }
 

@@ -4,12 +4,12 @@
 | ------ | ------ | --------- | --------------------------------------------------------------------------------- |
 | X      | (n, d) | as given  | rows of features                                                                  |
 | y      | (n,)   | as given  | targets: numbers, or labels                                                       |
-| Z      | (n, d) | -         | rows in the learner's units (`units.py`)                                          |
+| Z      | (n, d) | -         | rows in the learner's units (`core/units.py`)                                     |
 | raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
 
 A learner predicts a row, then reads its target and learns. All public methods end in the one method `_stream` of an
-algorithm, so rows one by one, in batches and as a whole stream give the same predictions (`learnt.py`). Learners that
-compute rows in blocks round them differently.
+algorithm, so rows one by one, in batches and as a whole stream give the same predictions (`core/learnt.py`). Learners
+that compute rows in blocks round them differently.
 """
 
 import inspect
@@ -23,16 +23,16 @@ import numpy.typing as npt
 from bkbopt._support import files as storage
 from bkbopt._support.states import Form, Kept, checked
 from bkbopt.errors import ArgumentError, reading_state
-from bkbopt.learners.algorithm import Algorithm
-from bkbopt.learners.classes import Classes
-from bkbopt.learners.interop import half_learnt, join, method_for_labels, not_ready, tags
-from bkbopt.learners.learnt import LEARNT, Learnt
-from bkbopt.learners.losses import Array, Loss, get_loss
-from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, names_of, within_floats
-from bkbopt.learners.saving import class_of, params_from_state, params_to_state
+from bkbopt.learners.core.algorithm import Algorithm
+from bkbopt.learners.core.classes import Classes
+from bkbopt.learners.core.learnt import LEARNT, Learnt
+from bkbopt.learners.core.rows import Names, as_labels, as_numbers, as_row, as_rows, names_of, within_floats
+from bkbopt.learners.core.scikit_learn import half_learnt, join, method_for_labels, not_ready, tags
+from bkbopt.learners.core.state_parts import class_of, params_from_state, params_to_state
+from bkbopt.learners.numerics.losses import Array, Loss, get_loss
 
 if TYPE_CHECKING:
-    from bkbopt.learners.surrogate import LearnerSurrogate
+    from bkbopt.learners.as_surrogate.surrogate import LearnerSurrogate
 
 __all__ = ["OnlineLearner"]
 
@@ -49,8 +49,9 @@ class OnlineLearner(Algorithm):
         lengthscale: of the Gaussian, in units of the features; not used with another kernel. "scale" is the root of the
             sum of the features' variances, for labels of half that sum; with standardised features that is the root of
             their number d, or of d / 2.
-        scale: whether features, and the targets of a regression, are standardised by the first 128 rows (`units.py`).
-            If so, the kernel, a numeric lengthscale, bounds, regrets and features refer to these units.
+        scale: whether features, and the targets of a regression, are standardised by the first 128 rows
+            (`core/units.py`). If so, the kernel, a numeric lengthscale, bounds, regrets and features refer to these
+            units.
 
     Fields are stored as given and checked when the first row is learnt, as scikit-learn demands; a change of one takes
     effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
@@ -156,8 +157,8 @@ class OnlineLearner(Algorithm):
         """For classification: probabilities `(n, K)` of the rows `X (n, d)` in the order of `classes_`.
 
         The logistic loss has probabilities of its own. Margins of the other losses are calibrated on predictions of the
-        last thousand rows made before learning them (see `probabilities.py`); the most probable class is the one that
-        `predict` returns. The errors are those of `predict`.
+        last thousand rows made before learning them (see `core/probabilities.py`); the most probable class is the one
+        that `predict` returns. The errors are those of `predict`.
         """
         learnt, raw = self._predicted(X)
         return learnt.probabilities(raw)
@@ -227,7 +228,7 @@ class OnlineLearner(Algorithm):
         Raises:
             ArgumentError: it has data, or its hypothesis is not an expansion in a kernel, or it learns labels.
         """
-        from bkbopt.learners.surrogate import LearnerSurrogate
+        from bkbopt.learners.as_surrogate.surrogate import LearnerSurrogate
 
         return LearnerSurrogate(learner=self)
 
@@ -250,7 +251,7 @@ class OnlineLearner(Algorithm):
         Args:
             path: the file.
             kernel: the kernel, where the learner had one that is not of `bkbopt.kernels` (its code is not saved).
-            features: the feature map, where it had one that `bkbopt.learners.features.saving` does not know.
+            features: the feature map, where it had one that `bkbopt.learners.features.map_states` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from benchmarks.paper_tables.programs import ProgramProsNKONS, SquaredKORS
 from benchmarks.paper_tables.tisvd import TisvdFORKS, TisvdSkeGD, TruncatedSVD
 from bkbopt.learners import FORKS, OnlineLearner
-from bkbopt.learners.kors import KORS
+from bkbopt.learners.numerics.kors import KORS
 from tests.learners.features.test_sketched import psd
+from tests.learners.newton.test_prosnkons import LABELS, X, literal
+from tests.learners.numerics.test_kors import ALPHA, KERNEL, draw, stream
 from tests.learners.streams import margins, normal_rows
-from tests.learners.test_kors import ALPHA, KERNEL, draw, stream
-from tests.learners.test_prosnkons import LABELS, X, literal
 
 
 @settings(deadline=None, max_examples=30)

@@ -21,7 +21,7 @@ from bkbopt.kernels import (
     matern52,
 )
 from bkbopt.kernels.ard import FORMS
-from bkbopt.learners.gram import GramKernel, as_gram
+from bkbopt.learners.numerics.gram import GramKernel, as_gram
 
 __all__ = ["ARD", "CATEGORY", "CLOSED", "COLUMNS", "DIM", "FITTABLE", "KERNELS", "Sine", "moved", "points", "rotation"]
 

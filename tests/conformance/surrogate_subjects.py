@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate, surrogates
 from bkbopt.kernels import matern52
-from bkbopt.learners.recipes import RECIPES
+from bkbopt.learners.as_surrogate.recipes import RECIPES
 from bkbopt.surrogates import Surrogate, SurrogateBase
 
 Factory = Callable[..., Surrogate]

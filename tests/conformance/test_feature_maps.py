@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel, SphericalKernel, SumKernel, gram, matern52, rbf
 from bkbopt.learners.features import QuadratureFourier, SketchedFeatures, Taylor
-from bkbopt.learners.features.saving import map_from_state, map_to_state
+from bkbopt.learners.features.map_states import map_from_state, map_to_state
 from bkbopt.posterior.features import FeatureMap, Nystrom, RandomFourier, Spherical, WideFourier, WithoutResidual
 from bkbopt.posterior.features.explicit import Joined
 from tests.conformance.suites import check_complete, implementations, joined

@@ -18,7 +18,7 @@ from tests.conformance.kernel_subjects import CLOSED, DIM, FITTABLE, KERNELS, mo
 from tests.conformance.suites import check_complete, implementations, joined
 
 EXEMPT = dict.fromkeys(
-    ("GaussianGram", "TensorGram"), "of arrays; tests/learners/test_gram.py compares them with kernels"
+    ("GaussianGram", "TensorGram"), "of arrays; tests/learners/numerics/test_gram.py compares them with kernels"
 )
 
 

@@ -29,11 +29,11 @@ def test_failures_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: object) -> None:
         raise IndexError
 
-    monkeypatch.setattr("bkbopt.learners.expansion.ExpansionLearner._restore", broken)
+    monkeypatch.setattr("bkbopt.learners.expansions.expansion.ExpansionLearner._restore", broken)
     monkeypatch.setattr("bkbopt.errors.StateFileError.__init__", broken)  # what would take an untyped error's place
     assert outcome(given, tmp_path) == "FAILED at load: IndexError in errors.py:reading_state"
     monkeypatch.undo()
-    monkeypatch.setattr("bkbopt.learners.expansion.ExpansionLearner._raw", broken)
+    monkeypatch.setattr("bkbopt.learners.expansions.expansion.ExpansionLearner._raw", broken)
     assert outcome(given, tmp_path).startswith("FAILED in use: IndexError")
 
 

@@ -89,7 +89,7 @@ KINDS = {
         {
             "bkbopt/learners/__init__.py": [
                 ('    "FeatureBandit",\n', '    "FeatureBandit",\n    "RecentMean",\n'),
-                ('    "KONS": "kons",\n', '    "KONS": "kons",\n    "RecentMean": "recent_mean",\n'),
+                ('    "KONS": "newton.kons",\n', '    "KONS": "newton.kons",\n    "RecentMean": "recent_mean",\n'),
             ]
         },
         ["tests/learners/test_base.py", "tests/learners/test_base_input.py", "tests/learners/test_base_states.py"],

@@ -43,7 +43,7 @@ def test_room_that_grows_changes_nothing(name: str, monkeypatch: pytest.MonkeyPa
     small = LEARNERS[name](budget=budget, lengthscale=0.3)
     grown = margins(small, rows, y)
     assert small.dictionary_size_ >= budget or name in {"SkeGD", "FORKS"}  # type: ignore[attr-defined]
-    monkeypatch.setattr("bkbopt.learners.expansion.FIRST_ROOM", 1000)
+    monkeypatch.setattr("bkbopt.learners.expansions.expansion.FIRST_ROOM", 1000)
     at_once = LEARNERS[name](budget=budget, lengthscale=0.3)
     np.testing.assert_array_equal(margins(at_once, rows, y), grown)
 

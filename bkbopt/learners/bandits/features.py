@@ -20,8 +20,8 @@ from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
-from bkbopt.learners.features.saving import FORMS
-from bkbopt.learners.losses import Array
+from bkbopt.learners.features.map_states import FORMS
+from bkbopt.learners.numerics.losses import Array
 from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit"]

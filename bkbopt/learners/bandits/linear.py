@@ -24,9 +24,9 @@ from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.states import Count, Form, Kept, Maybe, checked, generator_state
 from bkbopt.errors import ArgumentError, reading_state
-from bkbopt.learners.losses import Array
-from bkbopt.learners.rows import as_row, as_rows, within_floats
-from bkbopt.learners.saving import check_dimension, class_of, params_from_state, params_to_state
+from bkbopt.learners.core.rows import as_row, as_rows, within_floats
+from bkbopt.learners.core.state_parts import check_dimension, class_of, params_from_state, params_to_state
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["LinearBandit", "check_sums"]
 
@@ -123,7 +123,7 @@ class LinearBandit(ABC):
 
         Args:
             path: the file.
-            features: the feature map, if the bandit had one that `bkbopt.learners.features.saving` does not know.
+            features: the feature map, if the bandit had one that `bkbopt.learners.features.map_states` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.

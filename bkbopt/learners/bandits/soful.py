@@ -21,8 +21,8 @@ from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
-from bkbopt.learners.growing import GrowingRows, finite
-from bkbopt.learners.losses import Array
+from bkbopt.learners.numerics.growing import GrowingRows, finite
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["SOFUL", "FrequentDirections"]
 

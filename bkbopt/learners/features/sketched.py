@@ -27,8 +27,8 @@ from torch import Tensor
 from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
-from bkbopt.learners.growing import finite
-from bkbopt.learners.losses import Array, Indices
+from bkbopt.learners.numerics.growing import finite
+from bkbopt.learners.numerics.losses import Array, Indices
 
 __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "new_directions", "sketch_map"]
 

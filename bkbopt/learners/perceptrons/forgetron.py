@@ -8,9 +8,9 @@ import numpy as np
 
 from bkbopt._support.compiled import compiled
 from bkbopt._support.states import Floats, Form
-from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
-from bkbopt.learners.expansion import Budgeted, MatrixLearner
-from bkbopt.learners.losses import Array
+from bkbopt.learners.expansions.expansion import Budgeted, MatrixLearner
+from bkbopt.learners.numerics._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["Forgetron"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
-from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, put
-from bkbopt.learners.expansion import Budgeted
-from bkbopt.learners.losses import Array
+from bkbopt.learners.expansions.expansion import Budgeted
+from bkbopt.learners.numerics._loops_kernel import Block, Support, append, inner, kernel_row, put
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["BPAS"]
 

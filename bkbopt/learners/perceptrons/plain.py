@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bkbopt._support.compiled import compiled
-from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row, remove
-from bkbopt.learners.expansion import Budgeted, ExpansionLearner
-from bkbopt.learners.losses import Array
+from bkbopt.learners.expansions.expansion import Budgeted, ExpansionLearner
+from bkbopt.learners.numerics._loops_kernel import Block, Support, append, inner, kernel_row, remove
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["RBP", "KernelPerceptron"]
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
-from bkbopt.learners._loops_kernel import Block, Support, append, axpy, inner, kernel_row
-from bkbopt.learners.expansion import MatrixLearner
-from bkbopt.learners.losses import Array
+from bkbopt.learners.expansions.expansion import MatrixLearner
+from bkbopt.learners.numerics._loops_kernel import Block, Support, append, axpy, inner, kernel_row
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["Projectron", "ProjectronPP"]
 

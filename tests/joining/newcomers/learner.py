@@ -7,7 +7,7 @@ import numpy as np
 
 from bkbopt._support.states import Floats, Form
 from bkbopt.learners import OnlineLearner
-from bkbopt.learners.losses import Array
+from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["RecentMean"]
 

@@ -1,0 +1,1 @@
+"""Steps on explicit features of the kernel: FOGD, NOGD, SkeGD, FORKS."""

@@ -1,0 +1,1 @@
+"""Least squares on all rows: kernel ridge regression, Kernel-AWV, PKAWV."""
