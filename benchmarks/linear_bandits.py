@@ -135,8 +135,8 @@ def linear_players(sizes: Sequence[int] = (5, 10, 20)) -> Players:
     known = {"noise_std": NOISE_SD, "norm": 1.0, "delta": DELTA}
     return [
         ("BKB", "2 sd", lambda seed: BKBPlayer(kernel, False, seed)),
-        ("ridge regression", "2 sd", lambda seed: FeatureBandit(_identity, lam=LAM, width=2.0)),
-        *((f"CBRAP, m = {m}", "2 sd", lambda seed, m=m: CBRAP(m, lam=LAM, width=2.0, seed=seed)) for m in sizes),
+        ("ridge regression", "2 sd", lambda seed: FeatureBandit(_identity, lam=LAM, beta=2.0)),
+        *((f"CBRAP, m = {m}", "2 sd", lambda seed, m=m: CBRAP(m, lam=LAM, beta=2.0, seed=seed)) for m in sizes),
         ("ridge regression", "draw", lambda seed: FeatureBandit(_identity, lam=LAM, policy="thompson", seed=seed)),
         ("BKB", "theorem", lambda seed: BKBPlayer(kernel, True, seed)),
         ("OFUL", "theorem", lambda seed: SOFUL(DIM, **known)),
@@ -156,8 +156,8 @@ def kernel_players(order: int = 10, frequencies: int = 50) -> Players:
     draw = {"lam": LAM, "policy": "thompson"}
     return [
         ("BKB", "2 sd", lambda seed: BKBPlayer(kernel, False, seed)),
-        (f"quadrature, {quadrature.size}", "2 sd", lambda seed: FeatureBandit(quadrature, width=2.0, **ridge)),
-        (f"random, {2 * frequencies}", "2 sd", lambda seed: FeatureBandit(fourier(seed), width=2.0, **ridge)),
+        (f"quadrature, {quadrature.size}", "2 sd", lambda seed: FeatureBandit(quadrature, beta=2.0, **ridge)),
+        (f"random, {2 * frequencies}", "2 sd", lambda seed: FeatureBandit(fourier(seed), beta=2.0, **ridge)),
         (f"quadrature, {quadrature.size}", "draw", lambda seed: FeatureBandit(quadrature, seed=seed, **draw)),
         (f"random, {2 * frequencies}", "draw", lambda seed: FeatureBandit(fourier(seed), seed=seed, **draw)),
         ("BKB", "theorem", lambda seed: BKBPlayer(kernel, True, seed)),

@@ -195,7 +195,7 @@ told = np.sin(9 * places) + 0.15 * rng.standard_normal(25)
 kernel, noise = bo.kernels.matern52(1, lengthscale=0.2), 0.15**2
 surrogates = {
     "exact GP": bo.ExactGP(kernel, noise),
-    "PKAWV": bo.LearnerSurrogate(kernel, noise, learner="pkawv", settings={"mu": 1e-9}),
+    "PKAWV": bo.LearnerSurrogate(kernel, noise, learner="pkawv", settings={"kors_ridge": 1e-9}),
     "KOGD": bo.LearnerSurrogate(kernel, noise, learner="kogd"),
 }
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True, layout="constrained")

@@ -46,7 +46,7 @@ def print_two_losses(kept: Kept, rounds: int) -> None:
     learners: dict[str, OnlineLearner] = {
         "KONS": bl.KONS.paper(loss="squared"),
         **{
-            f"Sketched-KONS, gamma = {g:g}": bl.SketchedKONS.paper(loss="squared", gamma=g)
+            f"Sketched-KONS, gamma = {g:g}": bl.SketchedKONS.paper(loss="squared", min_probability=g)
             for g in (0.3, 0.1, 0.03, 0.0)
         },
         "PROS-N-KONS": bl.ProsNKONS.paper(loss="squared"),

@@ -99,7 +99,7 @@ def makers(stream: Stream, n: int) -> dict[str, Maker]:
         sketched |= {"sketch": sketch, "sample": max(sketch // 5, B // 10), "refresh_every": every}
     # KuaiRec's limit is the paper's; the other keeps narrow widths within seconds.
     limit = 100 if stream.table == "kuairec" else 500
-    newton = {"loss": loss, "eta": 1.0 / 16.0, "max_dictionary": limit}
+    newton = {"loss": loss, "curvature": 1.0 / 16.0, "max_dictionary": limit}
     known: dict[str, Maker] = {
         "RBP": lambda w, s: bl.RBP.paper(budget=B, lengthscale=w, seed=s),
         "BPA-S": lambda w, s: bl.BPAS.paper(budget=B, lengthscale=w),

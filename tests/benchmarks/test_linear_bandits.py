@@ -68,7 +68,7 @@ def test_kernel_problem_has_norm_one_at_most_on_its_arms() -> None:
 def test_bkb_with_a_linear_kernel_chooses_as_ridge_regression_does_once_its_dictionary_spans() -> None:
     problem = bandits.linear_problem(60, 1.0, seed=2)
     bkb = bandits.BKBPlayer(bandits.LinearKernel(), False, 0)
-    ridge = FeatureBandit(bandits._identity, lam=bandits.LAM, width=2.0)
+    ridge = FeatureBandit(bandits._identity, lam=bandits.LAM, beta=2.0)
     rng = np.random.default_rng(0)
     for arm in rng.integers(60, size=200):
         y = float(problem.f[arm] + 0.1 * rng.standard_normal())

@@ -130,7 +130,7 @@ def test_a_learner_that_stays_in_its_first_stage_has_no_mistakes_in_the_program(
 
 def test_zero_is_a_label_for_pros_n_kons_in_the_program_only() -> None:
     X, y = np.zeros((2, 1)), np.array([-1.0, -1.0])
-    found = streams.result(bl.ProsNKONS.paper(loss="hinge", beta=1e-12), (X, y))
+    found = streams.result(bl.ProsNKONS.paper(loss="hinge", oversampling=1e-12), (X, y))
     assert (found["all"], found["program"]) == (100.0, 0.0)
 
 
@@ -240,7 +240,10 @@ def test_two_losses_keep_within_the_bound_of_kons() -> None:
     found = kons.two_losses(learner, 200)
     assert found["m"] == 200
     assert 0.0 < found["regret"][-1] <= learner.regret_bound(0.0)
-    assert kons.two_losses(bl.SketchedKONS.paper(loss="squared", gamma=0.0), 200)["regret"][-1] > found["regret"][-1]
+    assert (
+        kons.two_losses(bl.SketchedKONS.paper(loss="squared", min_probability=0.0), 200)["regret"][-1]
+        > found["regret"][-1]
+    )
 
 
 def test_regret_keeps_within_both_bounds() -> None:

@@ -54,7 +54,7 @@ def exported() -> dict[str, type[OnlineLearner]]:
 LEARNERS: dict[str, Factory] = {
     "KONS": made(KONS),
     "KONS, squared": made(KONS, loss="squared"),
-    "SketchedKONS": made(SketchedKONS, gamma=0.2),
+    "SketchedKONS": made(SketchedKONS, min_probability=0.2),
     "ProsNKONS": made(ProsNKONS),
     "ProsNKONS, no restart": made(ProsNKONS, loss="logistic", restart=False, max_dictionary=20),
     "ProsNKONS, absolute": made(ProsNKONS, loss="absolute"),

@@ -102,8 +102,8 @@ def test_scores_of_scikit_learn_take_margins_and_probabilities() -> None:
 def test_unknown_parameter_is_refused_and_none_is_set() -> None:
     model = KONS.paper()
     with pytest.raises(ArgumentError, match="lam: expected one of the parameters kernel, lengthscale"):
-        model.set_params(C=3.0, lam=1.0)
-    assert model.C == 1.0
+        model.set_params(clip=3.0, lam=1.0)
+    assert model.clip == 1.0
 
 
 def test_score_is_accuracy_or_r_squared(base: Factory) -> None:

@@ -61,7 +61,7 @@ def test_counts_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
 
 def test_parameters_of_a_file_are_checked_as_those_of_a_caller(make: Factory, tmp_path: Path) -> None:
     learner = told(make, 30)
-    for name, value in {"lengthscale": -1.0, "loss": "none", "seed": -1, "budget": 0, "eta": -1.0}.items():
+    for name, value in {"lengthscale": -1.0, "loss": "none", "seed": -1, "budget": 0, "curvature": -1.0}.items():
         if name in learner.get_params():
             with pytest.raises(ArgumentError, match=f"^{name}: expected"):
                 OnlineLearner.load(edited(learner, tmp_path, **{name: value}))
@@ -111,8 +111,8 @@ def test_limits_of_what_is_drawn_or_squared_are_named() -> None:
         FORKS.paper(budget=10, sketch=1000).fit(X, SIGNS)
     with pytest.raises(ArgumentError, match=r"^budget: expected a whole number from 1 to 2\^53"):
         BOGD.paper(budget=2**70).fit(X, SIGNS)
-    with pytest.raises(ArgumentError, match=r"^C: expected a bound from 1e-100 to 1e100"):
-        LEARNERS["KONS"](C=1e-200).fit(X, targets(LEARNERS["KONS"]))
+    with pytest.raises(ArgumentError, match=r"^clip: expected a bound from 1e-100 to 1e100"):
+        LEARNERS["KONS"](clip=1e-200).fit(X, targets(LEARNERS["KONS"]))
     with pytest.raises(ArgumentError, match=r"^x: expected an arm of numbers up to 1e"):
         SOFUL(2).learn_one([1e200, 0.0], 1.0)
     with pytest.raises(ArgumentError, match=r"^features: expected a map of arms with 3 features, got one that fails"):

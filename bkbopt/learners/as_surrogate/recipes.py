@@ -111,7 +111,7 @@ def _ridge(nu: float, _: int) -> Settings:
 
 
 def _newton(nu: float, _: int) -> Settings:
-    return {"loss": "squared", "C": 1.0, "alpha": 2.0 * (1.0 + nu), "eta": None}
+    return {"loss": "squared", "clip": 1.0, "alpha": 2.0 * (1.0 + nu), "curvature": None}
 
 
 def _descent(nu: float, _: int) -> Settings:
@@ -120,12 +120,12 @@ def _descent(nu: float, _: int) -> Settings:
 
 def _pkawv(nu: float, _: int) -> Settings:
     # The ridge form: forward predictions shrink with the leverage of the point, which would hide high values.
-    return {"features": "nystrom", "lam": nu, "mu": nu, "forward": False, "max_features": MOST}
+    return {"features": "nystrom", "lam": nu, "kors_ridge": nu, "forward": False, "max_features": MOST}
 
 
 def _prosnkons(nu: float, budget: int) -> Settings:
     # Without restarts: the prediction after a restart is zero, which would mislead a search.
-    return {**_newton(nu, budget), "gamma": nu, "restart": False, "max_dictionary": MOST}
+    return {**_newton(nu, budget), "kors_ridge": nu, "restart": False, "max_dictionary": MOST}
 
 
 def _budgeted(nu: float, budget: int) -> Settings:

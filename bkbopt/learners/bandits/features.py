@@ -38,18 +38,18 @@ class RidgeBandit(LinearBandit):
 
     Args:
         lam: noise variance = ridge, y squared.
-        width: "ucb" adds this many posterior standard deviations; "thompson" samples with this many.
+        beta: "ucb" adds this many posterior standard deviations; "thompson" samples with this many.
         policy, seed: see `LinearBandit`.
     """
 
     lam: float = 1.0
-    width: float = 1.0
+    beta: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
         self.lam = check_number("lam", self.lam, 0.0, "a positive ridge", strict=True)
-        self.width = check_number("width", self.width, 0.0, "a number of standard deviations >= 0")
+        self.beta = check_number("beta", self.beta, 0.0, "a number of standard deviations >= 0")
 
     @abstractmethod
     def _features(self, X: Tensor) -> Tensor:
@@ -72,12 +72,12 @@ class RidgeBandit(LinearBandit):
     def _bounds(self, X: Array) -> tuple[Array, Array]:
         Z = self._features(torch.tensor(X))
         sd = (self.lam * self._ridge.leverage(Z)).sqrt()
-        return (Z @ self._ridge.w).numpy(), self.width * sd.numpy()
+        return (Z @ self._ridge.w).numpy(), self.beta * sd.numpy()
 
     def _draw(self, X: Array) -> Array:
         Z = self._features(torch.tensor(X))
         e = torch.as_tensor(self._rng.standard_normal(len(self._ridge.w)))
-        w = self._ridge.w + self.width * math.sqrt(self.lam) * (self._ridge.root.T @ e)
+        w = self._ridge.w + self.beta * math.sqrt(self.lam) * (self._ridge.root.T @ e)
         return (Z @ w).numpy()
 
     def _state(self) -> dict[str, object]:
@@ -112,7 +112,7 @@ class FeatureBandit(RidgeBandit):
     Args:
         features: a map of arms `(n, d)` to features `(n, r)`, float64 tensors, such as
             `QuadratureFourier.from_kernel(...)`.
-        lam, width, policy, seed: see `RidgeBandit`.
+        lam, beta, policy, seed: see `RidgeBandit`.
 
     Example:
         >>> from bkbopt.learners.features import QuadratureFourier
@@ -168,7 +168,7 @@ class CBRAP(RidgeBandit):
     Args:
         projection: m.
         lam: ridge, positive.
-        width: the exploration parameter, in units in which theta has variance I.
+        beta: the exploration parameter, in units in which theta has variance I.
         policy, seed: see `LinearBandit`; the seed is also that of P.
 
     Attributes:

@@ -228,7 +228,7 @@ class BOGD(Budgeted):
         budget: B.
         step: the learning rate, positive.
         ridge: the regulariser, with step ridge < 1.
-        gamma: bound of the weights in units of the step.
+        max_weight: gamma, the bound of the weights in units of the step.
         removal: "uniform", p_i = 1/B; or "weighted", p_i = (1 - c_i / sum c) / (B - 1), c_i = |a_i| sqrt(k(s_i, s_i)).
         seed: of the draws, one a round.
         kernel, lengthscale, scale: see `OnlineLearner`; for attributes `ExpansionLearner`.
@@ -243,7 +243,7 @@ class BOGD(Budgeted):
     loss: str = "hinge"
     step: float = 0.2
     ridge: float = 0.0
-    gamma: float = 10.0
+    max_weight: float = 10.0
     removal: Literal["uniform", "weighted"] = "uniform"
     seed: int | None = 0
 
@@ -251,11 +251,11 @@ class BOGD(Budgeted):
         super()._check(d)
         self._step = check_step(self.step)
         self._ridge = check_ridge(self.ridge, self._step)
-        self._gamma = check_number("gamma", self.gamma, 0.0, "a positive bound", strict=True)
+        self._max_weight = check_number("max_weight", self.max_weight, 0.0, "a positive bound", strict=True)
         if self.removal not in ("uniform", "weighted"):
             raise ArgumentError(f'removal: expected "uniform" or "weighted", got {self.removal!r}.')
         self._uniform = self.removal == "uniform"
 
     def _rounds(self, block: Block, p: Array) -> None:
-        rule, u = (self._step, self._ridge, self._gamma, self._budget, self._uniform), self._rng.random(len(p))
+        rule, u = (self._step, self._ridge, self._max_weight, self._budget, self._uniform), self._rng.random(len(p))
         self._run_loop(bogd, block, self._loss.code, *rule, u, p)

@@ -288,27 +288,28 @@ class SketchedKONS(KONS):
 
     Args:
         alpha: ridge A_0 = alpha I, and the ridge of KORS.
-        gamma: least probability, in [0, 1]; with 1 this is KONS.
-        beta: oversampling of KORS.
+        min_probability: gamma, the least probability, in [0, 1]; with 1 this is KONS.
+        oversampling: beta of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.
-        loss, C, eta: see `NewtonLearner`.
+        loss, clip, curvature: see `NewtonLearner`.
         kernel, lengthscale, scale: see `OnlineLearner`.
 
     Example:
         >>> from bkbopt.learners import SketchedKONS
-        >>> learner = SketchedKONS(lengthscale=0.2, gamma=0.5).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner = SketchedKONS(lengthscale=0.2, min_probability=0.5)
+        >>> learner = learner.partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
         >>> learner.predict([[0.0], [1.0]]), learner.n_rounds_
         (array([-1,  1]), 4)
     """
 
-    gamma: float = 0.1
-    beta: float = 1.0
+    min_probability: float = 0.1
+    oversampling: float = 1.0
     eps: float = 0.5
     seed: int | None = 0
 
     def _new_sampler(self) -> tuple[KORS, float]:
-        gamma = check_number("gamma", self.gamma, 0.0, "a probability")
+        gamma = check_number("min_probability", self.min_probability, 0.0, "a probability")
         if gamma > 1.0:
-            raise ArgumentError(f"gamma: expected a probability, got {self.gamma!r}.")
-        return KORS(self._alpha, self.beta, self.eps), gamma
+            raise ArgumentError(f"min_probability: expected a probability, got {self.min_probability!r}.")
+        return KORS(self._alpha, self.oversampling, self.eps), gamma

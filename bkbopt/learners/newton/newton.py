@@ -50,53 +50,55 @@ class NewtonLearner(OnlineLearner):
 
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        C: predictions are clipped to [-C, C]; for regression in standard deviations of the targets with `scale=True`,
-            otherwise in their units. None is 1 for labels. For regression it is no bound where eta is "exact" and the
-            loss "squared", which need none, and 3 otherwise, with `scale=True` only.
+        clip: C, the bound of predictions; for regression in standard deviations of the targets with `scale=True`,
+            otherwise in their units. None is 1 for labels. For regression it is no bound where the curvature is "exact"
+            and the loss "squared", which need none, and 3 otherwise, with `scale=True` only.
         alpha: ridge A_0 = alpha I.
-        eta: weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at C, or for a loss
-            without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within [-C, C]: "squared",
-            and "squared_hinge" where C <= 1. There eta_t g_t^2 = l'' = 2, the second derivative, so that the lower
-            bound of the loss on which the regret bound rests is an equality.
+        curvature: eta, the weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at
+            C, or for a loss without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within
+            [-C, C]: "squared", and "squared_hinge" where C <= 1. There eta_t g_t^2 = l'' = 2, the second derivative,
+            so that the lower bound of the loss on which the regret bound rests is an equality.
         kernel, lengthscale, scale: see `OnlineLearner`.
     """
 
     loss: str = "squared_hinge"
-    C: float | None = None
+    clip: float | None = None
     alpha: float = 1.0
-    eta: float | Literal["exact"] | None = "exact"
-    _PAPER: ClassVar[dict[str, Any]] = {"C": 1.0, "eta": None}
+    curvature: float | Literal["exact"] | None = "exact"
+    _PAPER: ClassVar[dict[str, Any]] = {"clip": 1.0, "curvature": None}
 
     def _check(self, d: int) -> None:
         self._C = self._bound_of_predictions()
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
         sigma = self._loss.curvature(self._C)
         eta = sigma
-        if isinstance(self.eta, str):
-            if self.eta != "exact":
-                raise ArgumentError(f'eta: expected a positive weight, "exact" or None, got {self.eta!r}.')
+        if isinstance(self.curvature, str):
+            if self.curvature != "exact":
+                raise ArgumentError(f'curvature: expected a positive weight, "exact" or None, got {self.curvature!r}.')
             if self._loss.quadratic(self._C):
                 eta = sigma = math.inf
-        elif self.eta is not None:
-            eta = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+        elif self.curvature is not None:
+            eta = check_number("curvature", self.curvature, 0.0, "a positive finite weight, or None", strict=True)
         self._rule = Rule(self._loss.code, self._C, self._alpha, eta, sigma, self._loss.lipschitz(self._C))
 
     def _bound_of_predictions(self) -> float:
         """C in the learner's units; infinite where predictions are not clipped."""
-        if self.C is not None:
-            C = check_number("C", self.C, 0.0, "a positive finite bound on predictions, or None", strict=True)
+        if self.clip is not None:
+            C = check_number("clip", self.clip, 0.0, "a positive finite bound on predictions, or None", strict=True)
             if 1.0 / LARGEST_BOUND <= C <= LARGEST_BOUND:
                 return C
-            raise ArgumentError(f"C: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.C!r}.")
+            raise ArgumentError(
+                f"clip: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.clip!r}."
+            )
         if self._classifies:
             return 1.0
-        if self._loss.name == "squared" and self.eta == "exact":
+        if self._loss.name == "squared" and self.curvature == "exact":
             return math.inf
         if self.scale:
             return DEVIATIONS
         raise ArgumentError(
-            f"C: expected a bound on predictions in units of the targets, since loss={self.loss!r} with "
-            f"eta={self.eta!r} needs one and scale=False leaves targets as they are, got None."
+            f"clip: expected a bound on predictions in units of the targets, since loss={self.loss!r} with "
+            f"curvature={self.curvature!r} needs one and scale=False leaves targets as they are, got None."
         )
 
     @abstractmethod

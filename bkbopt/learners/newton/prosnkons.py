@@ -97,18 +97,19 @@ def rounds(
 class ProsNKONS(NewtonLearner):
     """Second-order learning at O(m^2) a row with a dictionary of the size of the effective dimension.
 
-    Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts.
+    Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts and the
+    ridge gamma of KORS.
 
     Args:
-        gamma: ridge of KORS, y squared; None for alpha, so that the last term of the regret is T eps.
-        beta: oversampling of KORS.
+        kors_ridge: gamma, y squared; None for alpha, so that the last term of the regret is T eps.
+        oversampling: beta of KORS.
         eps: accuracy of KORS.
         max_dictionary: KORS stops at this number of points; None, as in the paper, for no limit. Without a limit, rows
             with many columns may all enter the dictionary, and each costs O(m^2).
         restart: whether a new point resets A and u, as the paper's bound requires. Without restarts the learner forgets
             less and predicts more rows well.
         seed: of the uniform numbers, one a row.
-        loss, C, alpha, eta: see `NewtonLearner`.
+        loss, clip, alpha, curvature: see `NewtonLearner`.
         kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
@@ -122,22 +123,27 @@ class ProsNKONS(NewtonLearner):
         (array([-1,  1]), 4)
     """
 
-    gamma: float | None = None
-    beta: float = 1.0
+    kors_ridge: float | None = None
+    oversampling: float = 1.0
     eps: float = 0.5
     max_dictionary: int | None = 200
     restart: bool = False
     seed: int | None = 0
 
     _SAMPLER: ClassVar[type[KORS]] = KORS
-    _PAPER: ClassVar[dict[str, Any]] = {**NewtonLearner._PAPER, "gamma": 1.0, "max_dictionary": None, "restart": True}
+    _PAPER: ClassVar[dict[str, Any]] = {
+        **NewtonLearner._PAPER,
+        "kors_ridge": 1.0,
+        "max_dictionary": None,
+        "restart": True,
+    }
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        ridge = self.alpha if self.gamma is None else self.gamma
-        gamma = check_number("gamma", ridge, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+        given = self.alpha if self.kors_ridge is None else self.kors_ridge
+        ridge = check_number("kors_ridge", given, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
-        self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
+        self._kors = self._SAMPLER(ridge, self.oversampling, self.eps, limit)
         self._restart = check_flag("restart", self.restart)
 
     def _start(self, d: int) -> None:

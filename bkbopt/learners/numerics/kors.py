@@ -114,7 +114,7 @@ class KORS:
 
     Args:
         alpha: ridge of the scores, y squared; small values give large dictionaries.
-        beta: oversampling.
+        oversampling: beta, a factor of the scores.
         eps: accuracy aimed at, in (0, 1).
         limit: largest size of the dictionary, or None.
 
@@ -131,7 +131,7 @@ class KORS:
     """
 
     alpha: float = 1.0
-    beta: float = 1.0
+    oversampling: float = 1.0
     eps: float = 0.5
     limit: int | None = None
     #: Exponent of p in the diagonal of the factor; published programs have 2 by mistake.
@@ -143,7 +143,8 @@ class KORS:
     def __post_init__(self) -> None:
         """Check the arguments and allocate."""
         self.alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge (y squared)", strict=True)
-        self.beta = check_number("beta", self.beta, 0.0, "a positive finite factor", strict=True)
+        factor = check_number("oversampling", self.oversampling, 0.0, "a positive finite factor", strict=True)
+        self.oversampling = factor
         self.eps = check_number("eps", self.eps, 0.0, "a number between 0 and 1", strict=True)
         if self.eps >= 1.0:
             raise ArgumentError(f"eps: expected a number between 0 and 1, got {self.eps}.")
@@ -161,7 +162,7 @@ class KORS:
         limit = _NO_LIMIT if self.limit is None else self.limit
         if min(self.m + room, limit) > len(self.p):
             self._reserve(max(2 * self.m, self.m + room))
-        return Sampler(self.L, self.p, self._size, limit, self.alpha, self.beta, self.eps, self.power)
+        return Sampler(self.L, self.p, self._size, limit, self.alpha, self.oversampling, self.eps, self.power)
 
     def select(self, K: Array, diagonal: Array, uniforms: Array) -> Bools:
         """Offer a block of rows, one after the other: which of them are accepted `(b,)`.

@@ -56,8 +56,8 @@ class PKAWV(OnlineLearner):
             points, for example from `bkbopt.learners.numerics.kors.draw_kors`; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
         forward: whether predictions are the forward ones; if not, those of ridge regression.
-        mu: ridge of KORS, y squared; the smaller, the more inducing points.
-        beta: oversampling of KORS.
+        kors_ridge: mu, y squared; the smaller, the more inducing points.
+        oversampling: beta of KORS.
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused; KORS stops at this number of inducing points.
         seed: of KORS.
@@ -73,7 +73,7 @@ class PKAWV(OnlineLearner):
         >>> from bkbopt.learners import PKAWV
         >>> X = np.random.default_rng(0).random((200, 1))
         >>> y = np.sin(3.0 * X[:, 0])
-        >>> learner = PKAWV(lengthscale=0.3, lam=0.01, mu=0.01).partial_fit(X, y)
+        >>> learner = PKAWV(lengthscale=0.3, lam=0.01, kors_ridge=0.01).partial_fit(X, y)
         >>> round(float(learner.predict([[0.5]])[0]), 1)
         1.0
     """
@@ -82,8 +82,8 @@ class PKAWV(OnlineLearner):
     features: Any = "nystrom"
     degree: int = 2
     forward: bool = True
-    mu: float = 1.0
-    beta: float = 1.0
+    kors_ridge: float = 1.0
+    oversampling: float = 1.0
     eps: float = 0.5
     max_features: int = 500
     seed: int | None = 0
@@ -97,8 +97,9 @@ class PKAWV(OnlineLearner):
         self._growing: GrowingNystrom | None = None
         self._forward = check_flag("forward", self.forward)
         if isinstance(self.features, str) and self.features == "nystrom":
-            mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-            kors = KORS(mu, self.beta, self.eps, limit)
+            what = "a positive finite ridge of KORS (y squared)"
+            ridge = check_number("kors_ridge", self.kors_ridge, 0.0, what, strict=True)
+            kors = KORS(ridge, self.oversampling, self.eps, limit)
             self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, self._lengthscale, d, limit)

@@ -41,7 +41,7 @@ def told(learner: str, kernel: Any = KERNEL, noise: float = NOISE, **more: Any) 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_mean_is_that_of_the_learner_run_on_the_same_stream(name: str) -> None:
-    settings = {"clip": 100.0} if name == "forks" else {"C": 100.0} if "kons" in name else {}
+    settings = {"clip": 100.0} if name == "forks" or "kons" in name else {}
     gp = told(name, settings=settings)
     X, y = data()
     gp.observe(X[:1], y[:1])  # one more value, learnt one by one
@@ -67,7 +67,7 @@ def test_exact_ridge_regression_is_the_exact_process(name: str) -> None:
 
 
 def test_pkawv_with_all_points_in_its_dictionary_is_the_exact_process() -> None:
-    gp, exact = told("pkawv", settings={"beta": 1e12}), ExactGP(KERNEL, NOISE)
+    gp, exact = told("pkawv", settings={"oversampling": 1e12}), ExactGP(KERNEL, NOISE)
     exact.observe(*data())
     assert len(gp.inducing) == 60
     np.testing.assert_allclose(gp.posterior(XS).mean, exact.posterior(XS).mean, rtol=0.0, atol=1e-9)
@@ -283,7 +283,7 @@ def test_learners_are_taken_as_they_are_set() -> None:
     assert (gp.learner, gp.settings) == ("forks", {"loss": "squared", "budget": 20, "rank": 5})
     kernel = rbf(1, 0.3)
     assert LearnerSurrogate(learner=PKAWV(kernel=kernel)).kernel is kernel
-    assert LearnerSurrogate(learner=ProsNKONS(C=2.0), settings={"C": 3.0}).settings == {"C": 3.0}
+    assert LearnerSurrogate(learner=ProsNKONS(clip=2.0), settings={"clip": 3.0}).settings == {"clip": 3.0}
 
 
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [

@@ -16,7 +16,7 @@ from tests.learners.streams import arms_and_values
 
 def test_cbrap_is_ridge_regression_on_projections_that_keep_inner_products() -> None:
     X, y, _ = arms_and_values(60)
-    bandit = CBRAP(5, lam=0.3, width=2.0, seed=4)
+    bandit = CBRAP(5, lam=0.3, beta=2.0, seed=4)
     for x, v in zip(X, y, strict=True):
         bandit.learn_one(x, v)
     Z = X @ bandit.P_.numpy().T
@@ -94,7 +94,7 @@ def test_maps_that_do_not_fit_are_refused_and_change_nothing() -> None:
     [
         (lambda: CBRAP(0), "projection: expected a whole number >= 1, got 0"),
         (lambda: CBRAP(2, lam=-1.0), "lam: expected a positive ridge, got -1"),
-        (lambda: CBRAP(2, width=-1.0), "width: expected a number of standard deviations >= 0, got -1"),
+        (lambda: CBRAP(2, beta=-1.0), "beta: expected a number of standard deviations >= 0, got -1"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make: object, message: str) -> None:

@@ -25,7 +25,7 @@ def test_regret_is_far_below_that_of_chance(policy: str) -> None:
     rng, values = np.random.default_rng(1), arms @ theta
     for bandit in (
         SOFUL(4, noise_std=0.1, norm=0.2, policy=policy),
-        CBRAP(8, lam=0.1, width=0.5, policy=policy),
+        CBRAP(8, lam=0.1, beta=0.5, policy=policy),
     ):
         regret = 0.0
         for _ in range(300):

@@ -186,11 +186,11 @@ CASES: dict[str, tuple[Callable[..., OnlineLearner], Callable[[Array, Array], Pr
         lambda X, y: literal_projectron(X, y, 0.4, None, True),
     ),
     "bogd": (
-        lambda **k: BOGD.paper(budget=B, ridge=0.01, gamma=1.5, seed=5, **k),
+        lambda **k: BOGD.paper(budget=B, ridge=0.01, max_weight=1.5, seed=5, **k),
         lambda X, y: literal_bogd(X, y, 5, "uniform"),
     ),
     "bogd-weighted": (
-        lambda **k: BOGD.paper(budget=B, ridge=0.01, gamma=1.5, seed=5, removal="weighted", **k),
+        lambda **k: BOGD.paper(budget=B, ridge=0.01, max_weight=1.5, seed=5, removal="weighted", **k),
         lambda X, y: literal_bogd(X, y, 5, "weighted"),
     ),
 }
@@ -367,7 +367,7 @@ def test_forgetron_damage_stays_within_its_budget() -> None:
         (lambda: BPAS.paper(C=-1.0), "C: expected a positive largest step"),
         (lambda: Projectron.paper(eta=-0.1), "eta: expected a distance >= 0"),
         (lambda: BOGD.paper(removal="oldest"), 'removal: expected "uniform" or "weighted"'),
-        (lambda: BOGD.paper(gamma=0.0), "gamma: expected a positive bound"),
+        (lambda: BOGD.paper(max_weight=0.0), "max_weight: expected a positive bound"),
         (lambda: RBP.paper(kernel=rbf(2)), "kernel: expected one for 3 features, got one for 2"),
     ],
 )

@@ -52,7 +52,7 @@ def explicit(
 
 @pytest.mark.parametrize(("loss", "C", "eta"), sweep(LOSSES, [1.0, 0.5, 2.0], [None, 0.3]))
 def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, eta: float | None) -> None:
-    model = KONS.paper(loss=loss, kernel=polynomial, C=C, eta=eta)
+    model = KONS.paper(loss=loss, kernel=polynomial, clip=C, curvature=eta)
     predictions = model.progressive(X, targets(loss), decision=True)
     # 3e-13 was seen; 1e-8 is asked for.
     np.testing.assert_allclose(predictions, explicit(loss, C, eta), atol=1e-11)
@@ -60,7 +60,7 @@ def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, 
 
 @pytest.mark.parametrize(("loss", "C"), [("squared", 0.5), ("squared_hinge", 1.0), ("squared_hinge", 0.7)])
 def test_exact_weights_are_second_derivatives_of_losses_that_are_quadratic(loss: str, C: float) -> None:
-    model = KONS.paper(loss=loss, kernel=polynomial, C=C, eta="exact")
+    model = KONS.paper(loss=loss, kernel=polynomial, clip=C, curvature="exact")
     predictions = model.progressive(X, targets(loss), decision=True)
     np.testing.assert_allclose(predictions, explicit(loss, C, "exact"), atol=1e-11)
 
@@ -68,13 +68,13 @@ def test_exact_weights_are_second_derivatives_of_losses_that_are_quadratic(loss:
 @pytest.mark.parametrize(("loss", "C"), [("squared_hinge", 1.5), ("logistic", 1.0), ("hinge", 1.0), ("absolute", 1.0)])
 def test_exact_weights_of_other_losses_are_those_of_the_paper(loss: str, C: float) -> None:
     y = targets(loss)
-    exact = KONS.paper(loss=loss, C=C, eta="exact").progressive(X, y, decision=True)
-    np.testing.assert_array_equal(exact, KONS.paper(loss=loss, C=C).progressive(X, y, decision=True))
+    exact = KONS.paper(loss=loss, clip=C, curvature="exact").progressive(X, y, decision=True)
+    np.testing.assert_array_equal(exact, KONS.paper(loss=loss, clip=C).progressive(X, y, decision=True))
 
 
 @pytest.mark.parametrize("C", [None, 100.0])
 def test_squared_loss_with_exact_weights_and_no_clipping_is_ridge_regression(C: float | None) -> None:
-    newton = KONS.paper(loss="squared", eta="exact", alpha=0.3, C=C).progressive(X, NUMBERS)
+    newton = KONS.paper(loss="squared", curvature="exact", alpha=0.3, clip=C).progressive(X, NUMBERS)
     # sum (y - f)^2 + alpha |f|^2 / 2, since l'' = 2; 1e-12 was seen.
     np.testing.assert_allclose(newton, OnlineKRR.paper(lam=0.15).progressive(X, NUMBERS), atol=1e-10)
 
@@ -83,14 +83,14 @@ def test_bound_of_predictions_is_in_standard_deviations_of_the_first_targets() -
     y = np.exp(2.0 * X[:, 0])
     first = y[:128]
     for C in (0.5, 1.0):
-        p = KONS(loss="squared", C=C).progressive(X, y)[128:]
+        p = KONS(loss="squared", clip=C).progressive(X, y)[128:]
         # Rounding of the change of units.
         assert p.max() == pytest.approx(first.mean() + C * first.std(), rel=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"loss": "squared", "eta": None}], ids=str)
+@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"loss": "squared", "curvature": None}], ids=str)
 def test_losses_that_need_a_bound_of_targets_ask_for_it_where_their_units_are_unknown(options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=r"^C: expected a bound on predictions in units of the targets"):
+    with pytest.raises(ArgumentError, match=r"^clip: expected a bound on predictions in units of the targets"):
         KONS(scale=False, **options).fit(X, NUMBERS)
     assert KONS(**options).fit(X, NUMBERS).n_rounds_ == N
 
@@ -110,13 +110,13 @@ def test_bound_of_regret_without_a_bound_of_predictions_holds() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sketched_with_probability_one_is_kons(loss: str) -> None:
     y = targets(loss)
-    sketched = SketchedKONS.paper(loss=loss, gamma=1.0).progressive(X, y, decision=True)
+    sketched = SketchedKONS.paper(loss=loss, min_probability=1.0).progressive(X, y, decision=True)
     np.testing.assert_array_equal(sketched, KONS.paper(loss=loss).progressive(X, y, decision=True))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sketched_predictions_are_those_of_a_newton_step_without_the_rows_left_out(loss: str) -> None:
-    model = SketchedKONS.paper(loss=loss, kernel=polynomial, gamma=0.2, beta=0.5)
+    model = SketchedKONS.paper(loss=loss, kernel=polynomial, min_probability=0.2, oversampling=0.5)
     predictions = model.progressive(X, targets(loss), decision=True)
     entered = np.zeros(N, dtype=bool)
     entered[model._J.rows] = True
@@ -128,7 +128,7 @@ def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[i
     """Rows that enter A by Algorithm 3 with dense solves, from the coins and slopes of the learner."""
     rule, coins = get_loss(model.loss), np.random.default_rng(model.seed).random((N, 2))
     g = rule.slope(y, predictions)
-    scale = g * np.sqrt([rule.step_weight(model.C, t + 1) for t in range(N)])
+    scale = g * np.sqrt([rule.step_weight(model.clip, t + 1) for t in range(N)])
     K = (features(X) @ features(X).T) * np.outer(scale, scale)
     sampled: list[int] = []
     p: list[float] = []
@@ -136,11 +136,11 @@ def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[i
     for t in range(N):
         k = K[sampled, t]
         c = K[t, t] - k @ np.linalg.solve(K[np.ix_(sampled, sampled)] + model.alpha * np.diag(p), k)
-        probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.alpha))
+        probability = min(1.0, model.oversampling * (1.0 + model.eps) * c / (c + model.alpha))
         if coins[t, 0] < probability:
             sampled.append(t)
             p.append(probability)
-        if coins[t, 1] < max(probability, model.gamma) and scale[t] != 0.0:
+        if coins[t, 1] < max(probability, model.min_probability) and scale[t] != 0.0:
             entered.append(t)
     return entered
 
@@ -148,7 +148,9 @@ def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[i
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("gamma", [0.0, 0.2])
 def test_rows_enter_by_their_scores_and_by_chance(loss: str, gamma: float) -> None:
-    model = SketchedKONS.paper(loss=loss, kernel=polynomial, gamma=gamma, beta=0.3, eps=0.7, alpha=0.4, seed=2)
+    model = SketchedKONS.paper(
+        loss=loss, kernel=polynomial, min_probability=gamma, oversampling=0.3, eps=0.7, alpha=0.4, seed=2
+    )
     predictions = model.progressive(X, targets(loss), decision=True)
     assert model._J.rows.tolist() == drawn(model, targets(loss), predictions)
     assert 5 < model.dictionary_size_ < 0.5 * N
@@ -168,7 +170,7 @@ def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], l
 
 def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
     sizes = [
-        SketchedKONS.paper(gamma=g, beta=0.01, seed=s).fit(X, LABELS).dictionary_size_
+        SketchedKONS.paper(min_probability=g, oversampling=0.01, seed=s).fit(X, LABELS).dictionary_size_
         for g in (0.1, 0.5)
         for s in range(5)
     ]
@@ -193,7 +195,9 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, eta: str | None, 
     w *= 0.95 * C / np.abs(Z @ w).max()
     best = Z @ w
     y = np.clip(best + 0.2 * rng.standard_normal(N), -C, C) if rule.task == "regression" else np.sign(best)
-    model = SketchedKONS.paper(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2, eta=eta)
+    model = SketchedKONS.paper(
+        loss=loss, kernel=polynomial, clip=C, min_probability=gamma, oversampling=0.2, curvature=eta
+    )
     predictions = model.progressive(X, y, decision=True)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))
@@ -208,7 +212,7 @@ def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None
 
 @pytest.mark.parametrize(("loss", "eta"), [("absolute", None), ("squared", 0.3), ("squared", 0.05)])
 def test_bound_is_that_of_the_paper_with_explicit_matrices(loss: str, eta: float | None) -> None:
-    model, rule = KONS.paper(loss=loss, kernel=polynomial, eta=eta), get_loss(loss)
+    model, rule = KONS.paper(loss=loss, kernel=polynomial, curvature=eta), get_loss(loss)
     g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
     A, newton, excess = np.eye(10), 0.0, 0.0
     for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
@@ -237,7 +241,15 @@ def test_zero_row_of_a_linear_kernel_is_survived() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"C": 0.0}, {"alpha": -1.0}, {"eta": 0.0}, {"gamma": 1.5}, {"gamma": -0.1}, {"eps": 1.0}]
+    "bad",
+    [
+        {"clip": 0.0},
+        {"alpha": -1.0},
+        {"curvature": 0.0},
+        {"min_probability": 1.5},
+        {"min_probability": -0.1},
+        {"eps": 1.0},
+    ],
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):

@@ -28,7 +28,7 @@ def root(K: np.ndarray) -> np.ndarray:
 
 def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
     """The algorithm as written: the map of round t is that of the dictionary before it."""
-    rule, C, length = get_loss(model.loss), model.C, model.lengthscale
+    rule, C, length = get_loss(model.loss), model.clip, model.lengthscale
     uniforms = np.random.default_rng(model.seed).random(N)
     rows: list[int] = []
     p: list[float] = []
@@ -42,13 +42,17 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
             out[t] = np.clip(z @ u, -C, C)
             g = float(rule.slope(y[t : t + 1], out[t : t + 1])[0])
             w = u - (z @ u - out[t]) / (z @ v) * v
-            weight = (model.eta or rule.step_weight(C, t + 1)) * g * g if model.eta != "exact" else 2.0 * (g != 0.0)
+            weight = (
+                (model.curvature or rule.step_weight(C, t + 1)) * g * g
+                if model.curvature != "exact"
+                else 2.0 * (g != 0.0)
+            )
             A = A + weight * np.outer(z, z)
             u = w - np.linalg.solve(A, g * z)
         weights = np.array(p) ** model._SAMPLER.power
         K = gaussian(X[rows], X[rows], length)
-        c = 1.0 - float(k @ np.linalg.solve(K + model.gamma * np.diag(weights), k))
-        probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.gamma))
+        c = 1.0 - float(k @ np.linalg.solve(K + model.kors_ridge * np.diag(weights), k))
+        probability = min(1.0, model.oversampling * (1.0 + model.eps) * c / (c + model.kors_ridge))
         if uniforms[t] < probability and len(rows) != model.max_dictionary:
             rows.append(t)
             p.append(probability)
@@ -59,14 +63,16 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 @pytest.mark.parametrize(("loss", "length"), sweep(LOSSES, [0.7, 2.0]))
 def test_predictions_are_those_of_the_algorithm_written_out(loss: str, length: float) -> None:
-    model = ProsNKONS.paper(loss=loss, lengthscale=length, C=1.5, alpha=0.5)
+    model = ProsNKONS.paper(loss=loss, lengthscale=length, clip=1.5, alpha=0.5)
     predictions = model.progressive(X, targets(loss), decision=True)
     expected, rows = literal(model, targets(loss))
     np.testing.assert_allclose(predictions, expected, atol=1e-10)
     assert model.dictionary_size_ == model.n_restarts_ == len(rows) > 10
 
 
-@pytest.mark.parametrize("options", [{"max_dictionary": 20}, {"eta": 1 / 16, "gamma": 3.0}, {"eta": "exact"}])
+@pytest.mark.parametrize(
+    "options", [{"max_dictionary": 20}, {"curvature": 1 / 16, "kors_ridge": 3.0}, {"curvature": "exact"}]
+)
 def test_options_do_what_they_say(options: dict[str, object]) -> None:
     model = ProsNKONS.paper(**options)  # type: ignore[arg-type]
     predictions = model.progressive(X, LABELS, decision=True)
@@ -76,7 +82,7 @@ def test_options_do_what_they_say(options: dict[str, object]) -> None:
 
 
 def test_first_prediction_of_an_epoch_is_zero() -> None:
-    model = ProsNKONS.paper(gamma=5.0)
+    model = ProsNKONS.paper(kors_ridge=5.0)
     zeros = 0
     for t in range(N):
         before = model.n_restarts_
@@ -88,7 +94,7 @@ def test_first_prediction_of_an_epoch_is_zero() -> None:
 
 
 def test_without_restarts_a_new_point_leaves_the_hypothesis_as_it_is() -> None:
-    model = ProsNKONS.paper(restart=False, C=50.0).fit(X[:300], LABELS[:300])
+    model = ProsNKONS.paper(restart=False, clip=50.0).fit(X[:300], LABELS[:300])
     before, size, algorithm = model.decision_function(X), len(model._u), model._after_rows().runs.first
     assert isinstance(algorithm, ProsNKONS)
     algorithm._grow(X[300], model._gram(X[300:301], model._S.rows)[0], 1.0)
@@ -100,7 +106,7 @@ def test_without_restarts_a_new_point_leaves_the_hypothesis_as_it_is() -> None:
 def test_with_all_rows_in_the_dictionary_and_no_restarts_it_is_kons(loss: str) -> None:
     # All rows are accepted, each before it is learnt. Nystrom features are cut at a relative 1e-10, the root of which
     # is the error of a feature; 2e-8 was seen.
-    model = ProsNKONS(loss=loss, gamma=1e-9, beta=100.0, max_dictionary=None)
+    model = ProsNKONS(loss=loss, kors_ridge=1e-9, oversampling=100.0, max_dictionary=None)
     predictions = model.progressive(X, targets(loss), decision=loss != "squared")
     exact = KONS(loss=loss).progressive(X, targets(loss), decision=loss != "squared")
     assert model.dictionary_size_ == N
@@ -127,13 +133,13 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
 @pytest.mark.parametrize(
     "bad",
     [
-        {"C": 0.0},
+        {"clip": 0.0},
         {"alpha": 0.0},
-        {"gamma": 0.0},
-        {"beta": 0.0},
+        {"kors_ridge": 0.0},
+        {"oversampling": 0.0},
         {"eps": 2.0},
-        {"eta": -1.0},
-        {"eta": "own"},
+        {"curvature": -1.0},
+        {"curvature": "own"},
         {"max_dictionary": 0},
     ],
 )

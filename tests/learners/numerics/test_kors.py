@@ -49,7 +49,7 @@ def draw(
 
 def test_rows_and_probabilities_are_those_of_the_printed_score() -> None:
     X = stream()
-    sampler, drawn = draw(X, beta=0.7)
+    sampler, drawn = draw(X, oversampling=0.7)
     probabilities = np.minimum(1.0, 0.7 * estimates(X, sampler, drawn.rows, drawn.probabilities))
     # One number a row, whatever the blocks.
     uniforms = np.random.default_rng(1).random(300)
@@ -69,7 +69,7 @@ def test_factor_is_that_of_the_dictionary_with_weights() -> None:
 def test_scores_keep_within_the_theorems_factors(seed: int) -> None:
     # The theorem's beta is above 200 here and takes all rows; a twentieth of it keeps the promise already.
     X, eps, beta = stream(400, seed), 0.5, 10.0
-    sampler, drawn = draw(X, seed, alpha=0.05, beta=beta, eps=eps)
+    sampler, drawn = draw(X, seed, alpha=0.05, oversampling=beta, eps=eps)
     exact = online_scores(X, 0.05)
     ratio = estimates(X, sampler, drawn.rows, drawn.probabilities) / exact
     rho = (1.0 + eps) / (1.0 - eps)
@@ -81,7 +81,7 @@ def test_scores_keep_within_the_theorems_factors(seed: int) -> None:
 
 def test_projection_error_is_below_the_ridge() -> None:
     X, eps = stream(400), 0.5
-    _, drawn = draw(X, alpha=0.05, beta=10.0, eps=eps)
+    _, drawn = draw(X, alpha=0.05, oversampling=10.0, eps=eps)
     K, C = KERNEL(X, X), KERNEL(X, X[drawn.rows])
     w, U = torch.linalg.eigh(KERNEL(X[drawn.rows], X[drawn.rows]))
     keep = w > 1e-13 * w[-1]
@@ -115,7 +115,7 @@ def test_blocks_of_any_size_accept_the_same_rows() -> None:
     assert taken[0] == taken[1] == taken[2]
 
 
-@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"beta": -1.0}, {"eps": 1.0}, {"eps": 0.0}, {"limit": 0}])
+@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"oversampling": -1.0}, {"eps": 1.0}, {"eps": 0.0}, {"limit": 0}])
 def test_arguments_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
         KORS(**bad)  # type: ignore[arg-type]

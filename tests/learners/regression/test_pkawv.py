@@ -30,7 +30,9 @@ def one_by_one(model: PKAWV, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return predictions
 
 
-@pytest.mark.parametrize("options", [{"features": X}, {"features": "nystrom", "beta": 1e9}], ids=["given", "KORS"])
+@pytest.mark.parametrize(
+    "options", [{"features": X}, {"features": "nystrom", "oversampling": 1e9}], ids=["given", "KORS"]
+)
 @pytest.mark.parametrize(("forward", "exact"), [(True, KernelAWV), (False, OnlineKRR)])
 def test_with_all_rows_as_inducing_points_it_is_the_exact_learner(
     options: dict[str, object], forward: bool, exact: type[OnlineKRR]
@@ -61,8 +63,8 @@ def literal_second_algorithm(model: PKAWV) -> tuple[np.ndarray, int]:
     out = np.zeros(N)
     for t in range(N):
         kI = k(X[rows], X[t : t + 1])[:, 0]
-        c = 1.0 - float(kI @ np.linalg.solve(k(X[rows], X[rows]) + model.mu * np.diag(p), kI))
-        probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.mu))
+        c = 1.0 - float(kI @ np.linalg.solve(k(X[rows], X[rows]) + model.kors_ridge * np.diag(p), kI))
+        probability = min(1.0, model.oversampling * (1.0 + model.eps) * c / (c + model.kors_ridge))
         if uniforms[t] < probability:
             rows.append(t)
             p.append(probability)
@@ -74,7 +76,7 @@ def literal_second_algorithm(model: PKAWV) -> tuple[np.ndarray, int]:
 
 
 def test_growing_features_give_the_papers_predictions() -> None:
-    model = PKAWV.paper(features="nystrom", lam=0.3, lengthscale=0.4, mu=2.0, beta=0.5, seed=3)
+    model = PKAWV.paper(features="nystrom", lam=0.3, lengthscale=0.4, kors_ridge=2.0, oversampling=0.5, seed=3)
     predictions, size = literal_second_algorithm(model)
     # The literal form squares the condition of the kernel matrix; that is the whole difference.
     np.testing.assert_allclose(model.progressive(X, Y), predictions, atol=1e-7)
@@ -167,22 +169,24 @@ def test_inducing_points_of_another_kernel_serve() -> None:
 
 
 def test_rows_before_the_first_inducing_point_are_predicted_as_zero() -> None:
-    model = PKAWV.paper(features="nystrom", beta=1e-2, **OPTIONS)
+    model = PKAWV.paper(features="nystrom", oversampling=1e-2, **OPTIONS)
     predictions = model.progressive(X, Y)
     first = int(np.flatnonzero(predictions)[0])
     assert first > 4
-    assert one_by_one(PKAWV.paper(features="nystrom", beta=1e-2, **OPTIONS), X, Y) == pytest.approx(
+    assert one_by_one(PKAWV.paper(features="nystrom", oversampling=1e-2, **OPTIONS), X, Y) == pytest.approx(
         predictions, abs=1e-11
     )
-    assert PKAWV.paper(features="nystrom", beta=1e-2).fit(X[:4], Y[:4]).predict(X).tolist() == [0.0] * N
+    assert PKAWV.paper(features="nystrom", oversampling=1e-2).fit(X[:4], Y[:4]).predict(X).tolist() == [0.0] * N
 
 
 def test_limit_stops_the_growth() -> None:
-    assert PKAWV.paper(features="nystrom", mu=1e-3, max_features=25).fit(X, Y).dictionary_size_ == 25
+    assert PKAWV.paper(features="nystrom", kors_ridge=1e-3, max_features=25).fit(X, Y).dictionary_size_ == 25
 
 
 def test_repeated_points_grow_nothing() -> None:
-    model = PKAWV.paper(features="nystrom", beta=1e9, mu=1e-8).fit(np.repeat(X[:5], 40, axis=0), np.repeat(Y[:5], 40))
+    model = PKAWV.paper(features="nystrom", oversampling=1e9, kors_ridge=1e-8).fit(
+        np.repeat(X[:5], 40, axis=0), np.repeat(Y[:5], 40)
+    )
     assert model.logdet_ == pytest.approx(
         np.linalg.slogdet(np.eye(5) + 40.0 * rbf(3, 1.0)(*[torch.from_numpy(X[:5].copy())] * 2).numpy())[1], rel=1e-6
     )
@@ -199,8 +203,8 @@ def test_too_large_taylor_basis_is_refused_with_its_size() -> None:
     "bad",
     [
         {"lam": 0.0},
-        {"mu": -1.0},
-        {"beta": 0.0},
+        {"kors_ridge": -1.0},
+        {"oversampling": 0.0},
         {"eps": 1.0},
         {"max_features": 0},
         {"degree": -1, "features": "taylor"},
