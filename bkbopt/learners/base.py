@@ -62,7 +62,8 @@ class OnlineLearner(Algorithm):
     allocates. A state file is checked against `_form` between the two, so that a small file cannot request much memory.
     These attributes are set before the two are called: `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a
     `Gram`), and `_rng` (a generator, if there is a field `seed`). State belongs into attributes with a leading
-    underscore, results into those with one at the end; the learner itself has the attributes of its algorithm too.
+    underscore, results into those with one at the end. The learner itself reads its algorithm's attributes as its own;
+    methods of a subclass that users call must not set any.
 
     Attributes:
         n_features_in_: d, once a row was learnt.

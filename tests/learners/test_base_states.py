@@ -1,5 +1,6 @@
 """Kernels, parameters, copies and state files of online learners, and adversarial streams."""
 
+import contextlib
 import copy
 import pickle
 from collections.abc import Callable
@@ -174,6 +175,23 @@ def test_seed_decides_everything(name: str) -> None:
         assert (a != c).any()
     with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
         LEARNERS[name](seed=-1).fit(X, y)
+
+
+def test_what_users_read_sets_nothing_on_the_learner_itself(make: Factory, tmp_path: Path) -> None:
+    # Attributes of its own would hide those of the algorithm, which learns.
+    model = told(make)
+    model.predict(X)
+    model.predict_one(X[0])
+    for name in sorted(set(dir(model)) - set(dir(OnlineLearner))):
+        if not name.startswith("_"):
+            with contextlib.suppress(AttributeError, NotReadyError):  # of the second stage, in the first
+                getattr(model, name)
+    with contextlib.suppress(ArgumentError):  # features that only resemble the kernel
+        model.hypothesis()
+    if hasattr(model, "regret_bound"):
+        model.regret_bound(1.0)
+    model.save(tmp_path / "learner")
+    assert set(vars(model)) == {*model.get_params(), "_learnt"}
 
 
 # The tests of learners with a budget or two stages save in each of them.
