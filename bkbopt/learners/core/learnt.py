@@ -34,7 +34,7 @@ from bkbopt.learners.core.state_parts import (
 )
 from bkbopt.learners.core.units import Units
 from bkbopt.learners.numerics.gram import is_scale
-from bkbopt.learners.numerics.losses import Array, Loss
+from bkbopt.learners.numerics.losses import Array, get_loss
 
 __all__ = ["LEARNT", "Learnt"]
 
@@ -73,7 +73,7 @@ class Learnt:
 
     def __init__(self, first: Algorithm, d: int, units: Units | None) -> None:
         self.d, self.units = d, units
-        self.loss: Loss = first._loss
+        self.loss = get_loss(first.loss)
         self.runs = OneAgainstRest(first)
         self.names: Names | None = None
         self.classes = Classes.none()
@@ -254,9 +254,10 @@ class Learnt:
             saved = checked(state["units"], units.form(), {"d": d}, "the units")
         elif state["units"] is not None:
             raise refused("the units", "None for a learner without", type(state["units"]).__name__)
-        classes = classes_from_state(state["classes"], state["order"], first._classifies)
+        labels = get_loss(params.loss).task == "classification"
+        classes = classes_from_state(state["classes"], state["order"], labels)
         if units is not None:
-            units.load_state_dict(saved, t, len(classes.order) if first._classifies else None)
+            units.load_state_dict(saved, t, len(classes.order) if labels else None)
             first = params._prepared(d, units.lengthscale)
         first._resume(state["own"], t)
         new = cls(first, d, units)
@@ -275,5 +276,5 @@ def _new_units(algorithm: Algorithm, d: int) -> Units | None:
     scale, automatic = check_flag("scale", algorithm.scale), is_scale(algorithm.lengthscale)
     if not scale and (not automatic or algorithm.kernel is not None):
         return None
-    width = LABELS_WIDTH if algorithm._classifies else 1.0
-    return Units(d, standardise=scale, targets=not algorithm._classifies, width=width)
+    labels = get_loss(algorithm.loss).task == "classification"
+    return Units(d, standardise=scale, targets=not labels, width=LABELS_WIDTH if labels else 1.0)
