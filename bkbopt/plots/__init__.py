@@ -15,7 +15,7 @@ All functions have the same form:
 - `value_name` names the values of a single objective, with their unit. Where there may be several objectives,
   `value_names` is a text, or a list with one name for each objective, in their order.
 
-`bkbopt.analysis` has numbers behind the pictures, without matplotlib; `variance_shares` is here, too.
+`bkbopt.analysis` has numbers behind the pictures, without matplotlib.
 
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 
@@ -24,7 +24,6 @@ readable in grey and for colour-blind readers. Legends are below the axes and co
 drawn at +-1e150: of larger ones neither squares nor axes are within floats.
 """
 
-from bkbopt.analysis import Share, variance_shares
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
@@ -39,7 +38,6 @@ from bkbopt.plots.sensitivity import importance
 
 __all__ = [
     "LivePlot",
-    "Share",
     "ask_time",
     "calibration",
     "complexity",
@@ -54,5 +52,4 @@ __all__ = [
     "posterior_slice",
     "regret",
     "report",
-    "variance_shares",
 ]

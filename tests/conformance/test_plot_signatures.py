@@ -65,11 +65,10 @@ def test_numbers_of_things_begin_with_n_and_names_of_values_are_last(name: str) 
 def test_a_parameter_of_several_functions_has_one_meaning() -> None:
     found: dict[str, set[tuple[Any, Any]]] = {}
     for function in EXPORTED.values():
-        if function is not plots.Share:
-            for parameter in parameters_of(function):
-                # Of what is positional some is required in one function and not in another.
-                annotation = parameter.annotation if parameter.kind is KEYWORD else None
-                found.setdefault(parameter.name, set()).add((parameter.kind, str(annotation)))
+        for parameter in parameters_of(function):
+            # Of what is positional some is required in one function and not in another.
+            annotation = parameter.annotation if parameter.kind is KEYWORD else None
+            found.setdefault(parameter.name, set()).add((parameter.kind, str(annotation)))
     assert {name: meanings for name, meanings in found.items() if len(meanings) > 1} == {}
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 
 from matplotlib.axes import Axes
 
-from bkbopt import plots
+from bkbopt import analysis, plots
 
 
 def test_a_pool_is_coloured_by_its_upper_bound(
@@ -76,7 +76,7 @@ def test_pools_with_choices_and_pools_of_objects_have_what_fits_them(
     frame = pandas.DataFrame({"size": np.linspace(1.0, 5.0, 20), "shape": ["round", "square"] * 10})
     opt = run(frame, lambda p: p["size"] + (p["shape"] == "round"), 9)
     assert [t.get_text() for t in plots.posterior_slice(opt, "shape").get_xticklabels()] == ["round", "square"]
-    assert set(plots.variance_shares(opt, n_samples=64)) == {"size", "shape"}
+    assert set(analysis.variance_shares(opt, n_samples=64)) == {"size", "shape"}
     with pytest.raises(errors.ArgumentError, match=r"numeric column of \['size'\], got 'shape'"):
         plots.pool_ucb(opt, "size", "shape")
     with pytest.raises(errors.ArgumentError, match="y: expected 20 finite coordinates"):

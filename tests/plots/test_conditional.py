@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
-from bkbopt import plots
+from bkbopt import analysis, plots
 from bkbopt.analysis.coordinates import coordinates_of
 from bkbopt.errors import ArgumentError
 from tests.plots.panels import panels_of
@@ -166,7 +166,7 @@ def test_dependence_shows_another_branch_where_at_names_it(branched: bo.Optimize
 
 
 def test_shares_of_a_conditional_parameter_are_those_of_its_part_of_the_space(branched: bo.Optimizer) -> None:
-    shares = plots.variance_shares(branched, n_samples=512)
+    shares = analysis.variance_shares(branched, n_samples=512)
     assert set(shares) == set(BRANCHES)
     assert shares["model"].total > shares["degree"].total
     assert len(plots.overview(branched).axes) >= 4
@@ -196,7 +196,7 @@ def test_trials_beyond_moved_bounds_are_not_drawn_and_the_rest_is_where_it_was(
     curve = ax.get_lines()[0]
     mean, _ = opt.predict([{"x": float(v), "new": 2} for v in np.asarray(curve.get_xdata())])
     np.testing.assert_allclose(curve.get_ydata(), mean, rtol=0, atol=1e-12)
-    assert set(plots.variance_shares(opt, n_samples=64)) == {"x", "new"}
+    assert set(analysis.variance_shares(opt, n_samples=64)) == {"x", "new"}
     assert scattered(plots.posterior_contour(opt, "x", "new", n_grid=5)) == []
 
 

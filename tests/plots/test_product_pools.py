@@ -8,7 +8,7 @@ from bkbopt.errors import ArgumentError
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
-from bkbopt import plots
+from bkbopt import analysis, plots
 
 RNG = np.random.default_rng(0)
 PARTS = {"a": RNG.random((200, 2)), "b": RNG.random((200, 1)), "c": [1, 2, 5], "d": list(range(10))}
@@ -27,7 +27,7 @@ def test_a_slice_goes_along_a_column_and_holds_others() -> None:
 
 
 def test_averages_over_rows_need_no_list_of_them() -> None:
-    assert set(plots.variance_shares(told(), n_samples=64)) == {"a.x0", "a.x1", "b.x0", "c", "d"}
+    assert set(analysis.variance_shares(told(), n_samples=64)) == {"a.x0", "a.x1", "b.x0", "c", "d"}
 
 
 def test_a_picture_of_all_arms_is_refused() -> None:

@@ -6,13 +6,13 @@ import bkbopt as bo
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
-from bkbopt import plots
+from bkbopt import analysis, plots
 from bkbopt.plots.sensitivity import draw_shares
 from bkbopt.plots.style import new_figure
 
 
 def test_importance_draws_the_shares_largest_on_top(mixed: bo.Optimizer) -> None:
-    shares = plots.variance_shares(mixed, n_samples=256)
+    shares = analysis.variance_shares(mixed, n_samples=256)
     ax = plots.importance(mixed, n_samples=256)
     names = [t.get_text() for t in ax.get_yticklabels()]
     assert names == sorted(shares, key=lambda name: shares[name].total)
@@ -23,7 +23,7 @@ def test_importance_draws_the_shares_largest_on_top(mixed: bo.Optimizer) -> None
     assert "fixed" not in names
 
 
-def legend_of(shares: dict[str, plots.Share]) -> tuple[list[str], list[str]]:
+def legend_of(shares: dict[str, analysis.Share]) -> tuple[list[str], list[str]]:
     """The entries of the legend, and the texts at the bars."""
     ax = draw_shares(new_figure(6.0, 4.0).add_subplot(), shares)
     legend = ax.get_legend()
@@ -32,11 +32,11 @@ def legend_of(shares: dict[str, plots.Share]) -> tuple[list[str], list[str]]:
 
 
 def test_small_shares_are_not_said_to_be_zero() -> None:
-    shares = {"a": plots.Share(0.99, 0.99), "b": plots.Share(0.003, 0.003), "c": plots.Share(0.0, 0.0)}
+    shares = {"a": analysis.Share(0.99, 0.99), "b": analysis.Share(0.003, 0.003), "c": analysis.Share(0.0, 0.0)}
     assert legend_of(shares)[1] == ["0 %", "<1 %", "99 %"]
 
 
 def test_the_legend_of_importances_names_interactions_where_there_are_some() -> None:
     name = "interactions, counted for each of their parameters"
-    assert legend_of({"a": plots.Share(0.9, 0.9), "b": plots.Share(0.099, 0.1)})[0] == ["main effect"]
-    assert legend_of({"a": plots.Share(0.8, 0.9), "b": plots.Share(0.1, 0.2)})[0] == ["main effect", name]
+    assert legend_of({"a": analysis.Share(0.9, 0.9), "b": analysis.Share(0.099, 0.1)})[0] == ["main effect"]
+    assert legend_of({"a": analysis.Share(0.8, 0.9), "b": analysis.Share(0.1, 0.2)})[0] == ["main effect", name]

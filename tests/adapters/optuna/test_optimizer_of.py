@@ -284,7 +284,7 @@ def test_pictures_and_reports_are_drawn_of_a_study(tmp_path: Path) -> None:
     assert len(plots.overview(opt).axes) >= 3
     assert plots.posterior_slice(opt, "kind").has_data()
     assert plots.calibration(opt).has_data()
-    assert plots.variance_shares(opt).keys() == {"kind", "slope", "depth", "x", "y"}
+    assert bo.analysis.variance_shares(opt).keys() == {"kind", "slope", "depth", "x", "y"}
     plots.report(opt, tmp_path / "study.html")
     assert "kind is line" in (tmp_path / "study.html").read_text()
 
