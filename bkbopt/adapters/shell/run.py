@@ -114,8 +114,16 @@ class _Loop:
                     self._say(f"bkbopt: ending the commands, within {GRACE:g} s; a second Ctrl-C ends them at once")
             finally:
                 self._give_up()
+            if not self._is_stopped and (why := self._why_early()):
+                self._say(f"bkbopt: ended after {self._n_made()} trials: {why}")
         if self._is_stopped:
             raise KeyboardInterrupt
+
+    def _why_early(self) -> str | None:
+        """Why the run has ended, if not because it has as many trials as it was to have."""
+        if self.is_good_enough:
+            return f"the regret of the recommended point is at most {self.args.stop_at_regret:g} at confidence 0.95"
+        return "all points have been evaluated" if self._is_exhausted else None
 
     def _stop(self) -> None:
         """Handle a signal: the first one stops the run in order, the second one at once."""

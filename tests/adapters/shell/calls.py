@@ -43,17 +43,17 @@ def value(params: dict[str, Any]) -> float:
     return float(-((params["rate"] - 0.1) ** 2) - params["width"] / 640 - (params["kind"] == "slow"))
 
 
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
-    """What a command that succeeds prints, one object a line."""
-    return [json.loads(line) for line in text_of(capsys, *arguments).splitlines()]
+def call(capsys: pytest.CaptureFixture[str], *arguments: object, said: str = "") -> list[dict[str, Any]]:
+    """What a command that succeeds prints, one object a line; `said` is what it says on standard error."""
+    return [json.loads(line) for line in text_of(capsys, *arguments, said=said).splitlines()]
 
 
-def text_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What a command that succeeds prints."""
+def text_of(capsys: pytest.CaptureFixture[str], *arguments: object, said: str = "") -> str:
+    """What a command that succeeds prints; `said` is what it says on standard error."""
     capsys.readouterr()
     status = cli.main([str(a) for a in arguments])
     out, err = capsys.readouterr()
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, said)
     return out
 
 

@@ -182,7 +182,8 @@ def test_after_a_value_outputs_that_cannot_be_read_do_not_stop_a_run(folder: Pat
 def test_a_run_ends_where_there_is_nothing_left_to_propose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "space.toml").write_text('duplicates = "avoid"\nseed = 0\n[space]\nx = [1, 2, 3]\n')
     words = [sys.executable, "-S", "-c", "print({x})"]
-    (best,) = call(capsys, "run", tmp_path / "space.toml", "--trials", 9, "--jobs", 2, "--", *words)
+    said = "bkbopt: ended after 3 trials: all points have been evaluated\n"
+    (best,) = call(capsys, "run", tmp_path / "space.toml", "--trials", 9, "--jobs", 2, "--", *words, said=said)
     assert best["observed"]["params"] == {"x": 1}
     assert len(trials(tmp_path)) == 3
 
@@ -232,13 +233,18 @@ def test_a_run_ends_at_the_regret_that_is_asked_for(tmp_path: Path, capsys: pyte
     (tmp_path / "space.toml").write_text("seed = 0\n[space]\nx = { type = 'int', low = 0, high = 10 }\n")
     words = ["--", sys.executable, "-S", "-c", "print(({x} - 2) ** 2)"]
     wanted = ("run", tmp_path / "space.toml", "--stop-at-regret", "0.5", "--trials", 40)
-    (best,) = call(capsys, *wanted, "--jobs", 2, *words)
+    capsys.readouterr()
+    assert cli.main([*map(str, wanted), "--jobs", "2", *words]) == 0
+    out, said = capsys.readouterr()
+    best = json.loads(out)
     opt = bo.Optimizer.open(tmp_path / "space.db")
     assert best["params"] == {"x": 2}
     assert best["regret_bound"] == opt.regret_certificate().bound <= 0.5
     assert 10 < len(opt.trials) < 40
     assert states(tmp_path) == ["COMPLETE"] * len(opt.trials)
-    assert call(capsys, *wanted, *words) == [best]  # nothing is left to do
+    why = "the regret of the recommended point is at most 0.5 at confidence 0.95"
+    assert said == f"bkbopt: ended after {len(opt.trials)} trials: {why}\n"
+    assert call(capsys, *wanted, *words, said=said) == [best]  # nothing is left to do
     assert call(capsys, "best", tmp_path / "space.db", "--regret") == [best]
     assert len(call(capsys, "run", tmp_path / "space.toml", "--trials", len(opt.trials) + 1, *words)) == 1
     assert len(trials(tmp_path)) == len(opt.trials)
