@@ -39,7 +39,7 @@ def in_blocks(f: Callable[..., Array], size: int, *arrays: Array) -> Array:
 
 
 class _Root:
-    """An empty class, which can be exchanged for scikit-learn's base class (`interop.join`)."""
+    """An empty class, which can be exchanged for scikit-learn's base class (`scikit_learn.join`)."""
 
 
 class Algorithm(_Root, metaclass=ABCMeta):
