@@ -33,10 +33,9 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,
     "adapters/gest": GEST,
-    "adapters/optuna": OPTUNA,
+    "adapters/optuna": OPTUNA + STUDIES,
     "adapters/river": RIVER,
     "adapters/shell": SHELL,
-    "adapters/studies": STUDIES,
     "analysis": ANALYSIS,
     "plots": PLOTS,
 }

@@ -225,28 +225,28 @@ READ_STUDIES = ("adapters/optuna/test_optimizer_of.py",)
 STUDIES = (
     Fault(
         "pruned trials of a study count as failed",
-        "adapters/studies.py",
+        "adapters/optuna/studies.py",
         "state=COMPLETE if pruned else trial.state.name",
         'state="FAIL" if pruned else trial.state.name',
         READ_STUDIES,
     ),
     Fault(
         "trials of a study are learnt in the order of their numbers",
-        "adapters/studies.py",
+        "adapters/optuna/studies.py",
         "key=lambda trial: evaluation_of(trial).order",
         "key=lambda trial: trial.number",
         READ_STUDIES,
     ),
     Fault(
         "an optimizer of a study has the default number of start-up trials",
-        "adapters/studies.py",
+        "adapters/optuna/sampler.py",
         '("n_startup_trials", "beta", "acquisition")',
         '("beta", "acquisition")',
         READ_STUDIES,
     ),
     Fault(
         "a target of a study has as many directions as the study",
-        "adapters/studies.py",
+        "adapters/optuna/studies.py",
         "directions=_directions(study) if target is None else",
         "directions=_directions(study) if True else",
         IMPORTANCES,

@@ -138,12 +138,6 @@ class Readings(Predicting, Trust):
 
     @property
     @locked
-    def _trials(self) -> list[Trial]:
-        """The trials as the log has them, for readers of all trials that change none: copies take time."""
-        return list(self._core.log)
-
-    @property
-    @locked
     def n_complete(self) -> int:
         """Number of trials with values."""
         return self._core.log.n_complete

@@ -112,7 +112,6 @@ INTERFACES: dict[str, Callable[[Path], Interface]] = {"gest": Generator, "optuna
 EXEMPT = {
     "botorch": "a model: BoTorch chooses the points",
     "river": "online learners",
-    "studies": "an optimizer of a study's trials, to be read",
 }
 
 

@@ -138,7 +138,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
                 'results: expected a list of dicts, one for each point, as from frame.to_dict("records"), got a '
                 f"{type(results).__name__}."
             )
-        trials = self.optimizer._trials
+        trials = self.optimizer.trials
         points = [evaluated_point(i, row, self._problem, trials) for i, row in enumerate(results)]
         if points:
             self.optimizer.tell(

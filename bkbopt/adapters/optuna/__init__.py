@@ -5,6 +5,6 @@ from bkbopt.errors import extra
 with extra("optuna"):
     from bkbopt.adapters.optuna.importance import BKBImportanceEvaluator
     from bkbopt.adapters.optuna.sampler import BKBSampler
-    from bkbopt.adapters.studies import optimizer_of
+    from bkbopt.adapters.optuna.studies import optimizer_of
 
 __all__ = ["BKBImportanceEvaluator", "BKBSampler", "optimizer_of"]

@@ -8,7 +8,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.sampler import check_study
-from bkbopt.adapters.studies import Target, of_complete
+from bkbopt.adapters.optuna.studies import Target, of_complete
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB, Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
-__all__ = ["BKBSampler", "check_study", "trials_of"]
+__all__ = ["BKBSampler", "arguments_of", "check_study", "ranges_of", "trials_of"]
 
 Found = TypeVar("Found", Recommendation, list[FrontPoint])
 
@@ -175,8 +175,7 @@ class BKBSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The parameters of all earlier trials with their latest ranges, except those with a single value."""
-        with self._lock, usual_settings():
-            latest = self._follow(study).latest_distributions()
+        latest = ranges_of(self, study)
         if not latest:
             for other in trials_of(study, TrialState.RUNNING):
                 if other.number != trial.number:
@@ -324,6 +323,23 @@ class BKBSampler(BaseSampler):
             f"The parameter {name!r} of trial {trial.number} is sampled by {by}, without the model: {reason}. If this "
             "is intended, pass warn_independent_sampling=False."
         )
+
+
+def ranges_of(sampler: BKBSampler, study: Study) -> dict[str, BaseDistribution]:
+    """The latest distribution of each parameter of a study's complete and pruned trials, by name."""
+    with sampler._lock, usual_settings():
+        return sampler._follow(study).latest_distributions()
+
+
+def arguments_of(sampler: BKBSampler) -> dict[str, Any]:
+    """The arguments with which an `Optimizer` has the models and the rules of a sampler."""
+    return {
+        "seed": sampler._seed,
+        "surrogate": sampler._options.surrogate,
+        "deterministic": sampler._options.models.deterministic,
+        "perturbations": sampler._options.perturbations,
+        **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
+    }
 
 
 def trials_of(study: Study, *states: TrialState) -> list[FrozenTrial]:

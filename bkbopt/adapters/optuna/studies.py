@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, parameter_of
-from bkbopt.adapters.optuna.sampler import BKBSampler, check_study, trials_of
+from bkbopt.adapters.optuna.sampler import BKBSampler, arguments_of, check_study, ranges_of, trials_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.adopting import adopt
@@ -82,22 +82,19 @@ def of_complete(study: Study, target: Target | None) -> Optimizer:
     """What `optimizer_of` returns, without its warning of pruned trials: for readers that are of complete ones."""
     check_study(study)
     sampler = study.sampler if isinstance(study.sampler, BKBSampler) else BKBSampler(seed=0)
-    with sampler._lock:
-        space = _space_of(sampler._follow(study).latest_distributions())
+    space = _space_of(ranges_of(sampler, study))
     if space is None:
         raise ArgumentError(
             "study: expected a complete or pruned trial with parameters, got none; call optimize or tell first."
         )
-    trials = trials_of(study)
+    trials, arguments = trials_of(study), arguments_of(sampler)
+    if target is not None:  # its noise is estimated
+        arguments["deterministic"] = False
     opt = Optimizer(
         space,
         directions=_directions(study) if target is None else ["minimize"],
         constraints=sorted({name for trial in trials for name in trial.constraints}),
-        seed=sampler._seed,
-        surrogate=sampler._options.surrogate,
-        deterministic=sampler._options.models.deterministic and target is None,
-        perturbations=sampler._options.perturbations,
-        **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
+        **arguments,
     )
     finished = [trial for trial in trials if trial.state.is_finished()]
     finished.sort(key=lambda trial: evaluation_of(trial).order)
