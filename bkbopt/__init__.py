@@ -10,10 +10,10 @@ from bkbopt._support.lazy import lazy
 if TYPE_CHECKING:
     from bkbopt import analysis, confidence, errors, kernels
     from bkbopt.learners.as_surrogate.surrogate import LearnerSurrogate
-    from bkbopt.optimizer.minimizing import maximize, minimize
+    from bkbopt.optimizer.log.trials import Trial
     from bkbopt.optimizer.optimizer import Optimizer
+    from bkbopt.optimizer.running.minimizing import maximize, minimize
     from bkbopt.optimizer.theory import theory
-    from bkbopt.optimizer.trials import Trial
     from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate, Residual
     from bkbopt.spaces.pool import Pool
     from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
@@ -66,9 +66,9 @@ _HOMES = {
     "RegretCertificate": "search.trials.reports",
     "Residual": "search.trials.reports",
     "Space": "spaces.space",
-    "Trial": "optimizer.trials",
-    "maximize": "optimizer.minimizing",
-    "minimize": "optimizer.minimizing",
+    "Trial": "optimizer.log.trials",
+    "maximize": "optimizer.running.minimizing",
+    "minimize": "optimizer.running.minimizing",
     "theory": "optimizer.theory",
 }
 #: Modules that need no import statement of their own; `plots` and `adapters` do, since they need an extra.

@@ -19,7 +19,7 @@ from bkbopt._support.row_keys import row_keys
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.search.trials.states import FAIL, RUNNING
 
 __all__ = [

@@ -1,27 +1,30 @@
-"""The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell; `readings.py` has its results."""
+"""The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell; its results are in `readings/`."""
 
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from bkbopt._support import forks
 from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
-from bkbopt.errors import ArgumentTypeError
-from bkbopt.optimizer import option_types as types
-from bkbopt.optimizer import saving
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.arguments import arms_of, as_directions, as_names, as_queued, other_pool, other_space
-from bkbopt.optimizer.attributes import checked_attrs
-from bkbopt.optimizer.locking import locked
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.making import as_designer
-from bkbopt.optimizer.option_names import check_known
-from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import failures_of, report_of, tell
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.arguments import option_types as types
+from bkbopt.optimizer.arguments.naming import as_directions, as_names
+from bkbopt.optimizer.arguments.option_names import check_known
+from bkbopt.optimizer.arguments.problems import arms_of, as_queued, other_pool, other_space
+from bkbopt.optimizer.designers import saving
+from bkbopt.optimizer.designers.locking import locked
+from bkbopt.optimizer.designers.making import as_designer
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.attributes import checked_attrs
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import Trial
+from bkbopt.optimizer.readings.copies import Copies
+from bkbopt.optimizer.readings.predicting import Predicting
+from bkbopt.optimizer.readings.shown import Shown
+from bkbopt.optimizer.readings.trust import Trust
+from bkbopt.optimizer.telling.tell_calls import failures_of, report_of, tell
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate
@@ -30,7 +33,7 @@ from bkbopt.surrogates.registry import MakesSurrogate
 __all__ = ["Optimizer"]
 
 
-class Optimizer(Readings):
+class Optimizer(Shown, Predicting, Trust, Copies):
     """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
     An optimizer is a log of trials and a designer, which computes suggestions. These depend only on the arguments below
@@ -133,13 +136,6 @@ class Optimizer(Readings):
         self._lock = forks.lock()
         if storage is not None:
             saving.join(self._core, storage, file, self._describe(), seeded=seed is not None)
-
-    def __getstate__(self) -> NoReturn:
-        """Refuse copies and pickles: two copies would give the same trial numbers to different trials."""
-        raise ArgumentTypeError(
-            "optimizer: it cannot be copied or pickled; in another process open its storage with Optimizer.open(path), "
-            "or make a second optimizer with save and Optimizer.load."
-        )
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from typing import Any
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Theorem2, theorem1_qbar
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.option_types import Direction
+from bkbopt.optimizer.arguments.option_types import Direction
+from bkbopt.optimizer.optimizer import Optimizer
 from bkbopt.surrogates import BKB
 
 __all__ = ["theory"]

@@ -10,7 +10,7 @@ from bkbopt._support.showing import shortened
 from bkbopt.analysis.readings import as_optimizer, bounded, is_modelled, penalised
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots.progress import reach_of
 from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, axes_of, ink, legend_below, names_of_values

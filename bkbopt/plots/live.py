@@ -12,7 +12,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.analysis.readings import values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots.front import pareto
 from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.runs import convergence

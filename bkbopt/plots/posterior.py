@@ -16,7 +16,7 @@ from bkbopt.analysis.readings import Told, as_optimizer, bounded, failures, left
 from bkbopt.analysis.slices import grid_of, likeness, projected
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
 from bkbopt.plots.dimensions import dress, room_below
 from bkbopt.plots.feasible import draw_area, draw_range, odds

@@ -13,7 +13,7 @@ from bkbopt.analysis.coordinates import coordinates_of, has_dimensions
 from bkbopt.analysis.readings import as_optimizer, is_modelled, n_values, values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.cost import ask_time, complexity

@@ -9,7 +9,7 @@ from functools import cached_property
 from bkbopt.analysis.readings import has_model
 from bkbopt.analysis.sensitivity import Share, variance_shares
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots import tables
 
 __all__ = ["Run"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from bkbopt._support.showing import with_deviation
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.plots.page import Html, element, pill, table
 from bkbopt.search.trials.reports import FrontPoint
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.optimizer.conversion import Conversion, conversion_of
+from bkbopt.optimizer.translation.conversion import Conversion, conversion_of
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space

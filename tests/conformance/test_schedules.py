@@ -26,7 +26,7 @@ from bkbopt.confidence import (
     as_confidence,
     beta_of,
 )
-from bkbopt.optimizer.description import describe_schedule, read_schedule
+from bkbopt.optimizer.translation.description import describe_schedule, read_schedule
 from tests.conformance.suites import check_complete
 
 NOW = ScheduleContext(t=40, dim=3, n_arms=500, lam=0.04, kappa2=2.0, effective_dimension=7.5, log_growth=31.0)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bkbopt.optimizer import log_schema as schema
-from bkbopt.optimizer.log_rows import Described
-from bkbopt.optimizer.objectives import columns_of
+from bkbopt.optimizer.log import log_schema as schema
+from bkbopt.optimizer.log.log_rows import Described
+from bkbopt.optimizer.log.objectives import columns_of
 from tests.faults.crafted_json import edited, hostile_cell
 from tests.faults.foreign_files import foreign_file, hot_journal, schema_edit
 

@@ -23,7 +23,7 @@ from typing import Any
 import bkbopt as bo
 from bkbopt._support import sqlite
 from bkbopt.errors import BkbError
-from bkbopt.optimizer import log_file
+from bkbopt.optimizer.log import log_file
 from tests.faults import disk_calls
 from tests.faults.disk_calls import Kind, arm, calls
 from tests.faults.power_loss import SPACE, digest

@@ -12,7 +12,7 @@ from typing import Any
 import bkbopt as bo
 from bkbopt._support import sqlite
 from bkbopt.errors import StateFileError, StorageError
-from bkbopt.optimizer import log_file
+from bkbopt.optimizer.log import log_file
 from tests.faults.disk_cases import AS_IT_SHOULD, Case, case, goes_on, made, many, refused
 from tests.faults.processes import ended, forked
 from tests.faults.rows import FAILED

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from bkbopt.optimizer import log_schema as schema
+from bkbopt.optimizer.log import log_schema as schema
 
 __all__ = ["CANARY", "foreign_file", "hot_journal", "schema_edit"]
 

@@ -28,7 +28,7 @@ from bkbopt.errors import (
     StateFileError,
     StorageError,
 )
-from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log.log_file import LogFile
 from tests.faults.crafted_injections import UNREADABLE
 from tests.faults.crafted_logs import SECONDS, crafted, known
 from tests.faults.crafted_originals import given

@@ -30,7 +30,7 @@ import torch
 import bkbopt as bo
 from bkbopt._support import sqlite as support
 from bkbopt.errors import BkbError
-from bkbopt.optimizer import log_file
+from bkbopt.optimizer.log import log_file
 from tests.faults.interrupted_scenes import SCENES, Scene, told
 from tests.faults.rows import FAILED, Row
 

@@ -262,7 +262,7 @@ def check(cut: Cut, folder: Path, *, whole: bool) -> str:
 
 def _found(path: Path, *, whole: bool) -> str:
     """The digest of a log; "" where there is none yet, and one can be made."""
-    from bkbopt.optimizer.log_file import LogFile
+    from bkbopt.optimizer.log.log_file import LogFile
 
     file = LogFile.existing(path)
     if file is not None:

@@ -18,9 +18,10 @@ from bkbopt.adapters.shell.writing import finish
 from bkbopt.confidence import Batch, Constant, Practical
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, KernelError, StateFileError, StorageError
 from bkbopt.kernels import rbf
-from bkbopt.optimizer import log_file, log_schema, logged_designer
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Outcome
+from bkbopt.optimizer.designers import logged_designer
+from bkbopt.optimizer.log import log_file, log_schema
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import Outcome
 from tests.faults.crafted_injections import INJECTIONS
 from tests.faults.crafted_logs import GOOD, findings, originals
 

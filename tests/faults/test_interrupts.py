@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.optimizer import log_schema
+from bkbopt.optimizer.log import log_schema
 from tests.faults.interrupted_scenes import SCENES
 from tests.faults.interrupts import impatient, sweep
 

@@ -122,7 +122,9 @@ KINDS = {
         "bkbopt/confidence.py",
         {
             "bkbopt/confidence.py": [('    "Constant",\n', '    "Constant",\n    "Growing",\n')],
-            "bkbopt/optimizer/description.py": [("(confidence.Constant,", "(confidence.Constant, confidence.Growing,")],
+            "bkbopt/optimizer/translation/description.py": [
+                ("(confidence.Constant,", "(confidence.Constant, confidence.Growing,")
+            ],
         },
         ["tests/conformance/test_schedules.py"],
         "Growing or subject",

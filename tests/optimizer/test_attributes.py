@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, UnknownTrialError
-from bkbopt.optimizer import log_schema
-from bkbopt.optimizer.attributes import checked_attrs, storable_attrs
+from bkbopt.optimizer.log import log_schema
+from bkbopt.optimizer.log.attributes import checked_attrs, storable_attrs
 
 SPACE = {"x": (0.0, 1.0)}
 NAMED = {"loss": "minimize"}

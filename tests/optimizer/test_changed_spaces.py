@@ -9,8 +9,8 @@ import torch
 
 import bkbopt as bo
 from bkbopt.kernels import matern52
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.log_rows import Described, put_space
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.log_rows import Described, put_space
 from tests.sweeps import slow_but
 
 LISTS: dict[str, tuple[Any, Any]] = {

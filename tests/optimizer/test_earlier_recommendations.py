@@ -10,7 +10,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import errors
-from bkbopt.optimizer.recommendations import recommendation, recommendations_after
+from bkbopt.optimizer.results.recommendations import recommendation, recommendations_after
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Evaluation, Point
 from bkbopt.search.trials.reports import Recommendation

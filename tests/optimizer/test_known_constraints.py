@@ -12,7 +12,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.optimizer.log_schema import checksum
+from bkbopt.optimizer.log.log_schema import checksum
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": ["a", "b"], "z": bo.Float(0.0, 1.0, when={"kind": "b"})}
 RULES = ["x + y <= 1", "kind == 'a' or z >= x"]

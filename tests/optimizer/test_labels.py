@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.adapters.shell import main
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.optimizer import log_schema
+from bkbopt.optimizer.log import log_schema
 
 FRAME = pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=["u", "v"]).assign(
     name=[f"m{i}" for i in range(40)]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bkbopt.optimizer import log_schema
-from bkbopt.optimizer.trials import Entry, Outcome, Trial
+from bkbopt.optimizer.log import log_schema
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 

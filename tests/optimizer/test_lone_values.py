@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
-from bkbopt.optimizer import lone_values
+from bkbopt.optimizer.results import lone_values
 
-LOGGER = "bkbopt.optimizer.lone_values"
+LOGGER = "bkbopt.optimizer.results.lone_values"
 
 
 def a_bowl(n: int, wrong: float = 0.0, surrogate: str = "bkb", deterministic: bool = False) -> bo.Optimizer:

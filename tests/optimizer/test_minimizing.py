@@ -241,7 +241,7 @@ def test_the_first_caught_exception_is_a_warning_and_later_ones_are_information(
     def mistaken(params: dict[str, Any]) -> float:
         raise NameError("name 'los' is not defined")
 
-    caplog.set_level(logging.INFO, "bkbopt.optimizer.minimizing")
+    caplog.set_level(logging.INFO, "bkbopt.optimizer.running.minimizing")
     bo.minimize(mistaken, SPACE, 3, catch=Exception, show_progress_bar=bar, **OPTIONS)
     said = "minimize: trial {} failed, since f raised NameError(\"name 'los' is not defined\")."
     levels = [logging.WARNING, logging.INFO, logging.INFO]

@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.adapters.shell import main
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
-from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log.log_file import LogFile
 from tests.optimizer.runs import OPTIONS, SPACE, BoomError, ManualExecutor, bowl, fragile
 
 

@@ -14,9 +14,10 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.optimizer import log_schema, saving
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.objectives import columns_of
+from bkbopt.optimizer.designers import saving
+from bkbopt.optimizer.log import log_schema
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.objectives import columns_of
 
 NAMED = {"loss": "minimize", "power": "maximize"}
 SPACE = {"x": (0.0, 1.0)}

@@ -7,7 +7,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentTypeError
-from bkbopt.optimizer.option_names import ELSEWHERE
+from bkbopt.optimizer.arguments.option_names import ELSEWHERE
 
 
 @pytest.mark.parametrize(

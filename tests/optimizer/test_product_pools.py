@@ -12,7 +12,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.optimizer.description import describe_pool, read_pool
+from bkbopt.optimizer.translation.description import describe_pool, read_pool
 from tests.sweeps import slow_but
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.optimizer import recommendations
+from bkbopt.optimizer.results import recommendations
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 DIRECTIONS = ("minimize", "maximize")

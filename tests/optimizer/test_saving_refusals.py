@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt._support import files
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.optimizer.log_schema import VERSION, WITH_ATTRS, checksum
+from bkbopt.optimizer.log.log_schema import VERSION, WITH_ATTRS, checksum
 from tests.optimizer.logs_to_save import MIXED, advance, optimizer
 
 

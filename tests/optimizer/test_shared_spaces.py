@@ -8,7 +8,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log.log_file import LogFile
 
 NARROW = {"x": (0.0, 0.3)}
 OTHERS: dict[str, dict[str, Any]] = {

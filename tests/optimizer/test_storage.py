@@ -17,7 +17,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, StorageError, TrialStateError
 from bkbopt.kernels import rbf
-from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log.log_file import LogFile
 from tests.optimizer.stored_logs import BOX, POOL, advance, optimizer, table, value
 
 # -- one after the other -------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_a_pool_is_recognised_by_its_rows(path: Path) -> None:
 def test_a_pool_that_does_not_travel_is_given_again(large: bool, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool: Any = POOL if large else FRAME
     if large:
-        monkeypatch.setattr("bkbopt.optimizer.description.LARGEST", 100)
+        monkeypatch.setattr("bkbopt.optimizer.translation.description.LARGEST", 100)
     expected = advance(optimizer(space=pool, seed=0), 10)
     assert advance(optimizer(path, pool, seed=0), 8) == expected[:8]
     with pytest.raises(ArgumentError, match=r"pool: expected the 60 rows"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
-from bkbopt.optimizer import told_points
+from bkbopt.optimizer.telling import told_points
 
 RNG = np.random.default_rng(0)
 POINTS = [{"x": float(x)} for x in RNG.random(6)]

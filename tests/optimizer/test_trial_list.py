@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.optimizer import trial_list
-from bkbopt.optimizer.trial_list import TrialList
-from bkbopt.optimizer.trials import Trial, detached
+from bkbopt.optimizer.log import trial_list
+from bkbopt.optimizer.log.trial_list import TrialList
+from bkbopt.optimizer.log.trials import Trial, detached
 
 
 @pytest.fixture

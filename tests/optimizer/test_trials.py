@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
-from bkbopt.optimizer import trial_log
-from bkbopt.optimizer.trial_log import TrialLog
-from bkbopt.optimizer.trials import Entry, Outcome, Trial
+from bkbopt.optimizer.log import trial_log
+from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError
-from bkbopt.optimizer.trials import utc_now
+from bkbopt.optimizer.log.trials import utc_now
 from tests.optimizer.stored_logs import optimizer
 
 
@@ -29,7 +29,9 @@ def test_trials_are_recovered_whatever_the_clock_says(path: Path, monkeypatch: p
     opt.ask()
     opt.heartbeat(opt.ask())
     now = utc_now()
-    monkeypatch.setattr("bkbopt.optimizer.logged_designer.utc_now", lambda: now - timedelta(hours=1))  # set back
+    monkeypatch.setattr(
+        "bkbopt.optimizer.designers.logged_designer.utc_now", lambda: now - timedelta(hours=1)
+    )  # set back
     assert opt.recover(older_than=1.0) == []
     assert [trial.state for trial in opt.recover()] == ["FAIL", "FAIL"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bkbopt as bo
-from bkbopt.optimizer import log_schema
+from bkbopt.optimizer.log import log_schema
 from bkbopt.spaces.columns import SAMPLE, Tails, sampled_rows
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.stored import encoded_pool
@@ -160,7 +160,7 @@ def test_a_log_keeps_the_encoding(tmp_path: Path) -> None:
 
 
 def test_logs_without_tails_are_read_as_they_were_made(tmp_path: Path) -> None:
-    from bkbopt.optimizer.description import describe, read_candidates
+    from bkbopt.optimizer.translation.description import describe, read_candidates
 
     described = describe(encoded_pool(Pool(TABLE[:500]), scale=True, has_kernel=False))
     text = {key: value for key, value in described.text.items() if key != "tails"}

@@ -11,8 +11,8 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer import log_schema
-from bkbopt.optimizer.description import describe, read_candidates
+from bkbopt.optimizer.log import log_schema
+from bkbopt.optimizer.translation.description import describe, read_candidates
 from bkbopt.spaces.stored import encoded_pool
 
 ORDER = ["XS", "S", "M", "L", "XL"]

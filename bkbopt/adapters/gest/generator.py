@@ -15,8 +15,8 @@ from bkbopt._support.checks import check_count
 from bkbopt.adapters.gest.problem import ID, problem_of
 from bkbopt.adapters.gest.reports import evaluated_point
 from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.optimizer.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
 
 __all__ = ["BKBGenerator"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from bkbopt.adapters.gest.problem import ID, TranslatedProblem
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer.attributes import storable_attrs
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.attributes import storable_attrs
+from bkbopt.optimizer.log.trials import Trial
 from bkbopt.spaces.parameters import Parameter
 from bkbopt.spaces.values import as_float, as_python, as_whole, is_missing, is_real, shown
 

@@ -133,7 +133,7 @@ class FollowedStudy:
         return any(dict(other) not in known for other in with_values(point, others, slack_of(space)))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """The parameters of a point by name; the signature is that of `bkbopt.optimizer.conversion.Conversion`."""
+        """The parameters of a point by name; the signature is that of the optimizer's `Conversion`."""
         latest = ((value, *self._latest[key]) for key, value in point.items())
         return {name: external(distribution, value) for value, _, name, distribution in latest}
 

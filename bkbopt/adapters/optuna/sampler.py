@@ -25,9 +25,9 @@ from bkbopt.adapters.optuna.proposals import publish
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
-from bkbopt.optimizer.arguments import as_rule, as_surrogate, checked_seed
-from bkbopt.optimizer.option_types import AcquisitionName
-from bkbopt.optimizer.recommendations import recommendation, recommended_front
+from bkbopt.optimizer.arguments.option_types import AcquisitionName
+from bkbopt.optimizer.arguments.searching import as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.results.recommendations import recommendation, recommended_front
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions

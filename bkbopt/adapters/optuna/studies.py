@@ -15,9 +15,9 @@ from bkbopt.adapters.optuna.columns import distinct, evaluation_of, external, pa
 from bkbopt.adapters.optuna.sampler import BKBSampler, arguments_of, check_study, ranges_of, trials_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.adopting import adopt
-from bkbopt.optimizer.attributes import storable_attrs
-from bkbopt.optimizer.trials import Trial, utc_now
+from bkbopt.optimizer.log.attributes import storable_attrs
+from bkbopt.optimizer.log.trials import Trial, utc_now
+from bkbopt.optimizer.past.adopting import adopt
 from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.space import Categorical, Space
 from bkbopt.spaces.values import as_float, is_real

@@ -17,8 +17,8 @@ from typing import IO, Any
 from bkbopt.adapters.shell.usage import as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.trials import Outcome
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.trials import Outcome
 
 __all__ = ["FORM", "Command", "FormError", "Job", "outcome_of"]
 

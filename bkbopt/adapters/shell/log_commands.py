@@ -12,14 +12,14 @@ from bkbopt.adapters.shell.rows import Row, aims_of, aims_row, as_cell, finished
 from bkbopt.adapters.shell.usage import by_name
 from bkbopt.adapters.shell.writing import add_attrs, check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.attributes import checked_attrs
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.log_labels import labelled
-from bkbopt.optimizer.log_rows import Described
-from bkbopt.optimizer.log_schema import CHECKSUM, COLUMNS, checked, from_json
-from bkbopt.optimizer.trial_tables import table_of
-from bkbopt.optimizer.trials import Outcome, Trial, check_stds, utc_now
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.attributes import checked_attrs
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.log_labels import labelled
+from bkbopt.optimizer.log.log_rows import Described
+from bkbopt.optimizer.log.log_schema import CHECKSUM, COLUMNS, checked, from_json
+from bkbopt.optimizer.log.trial_tables import table_of
+from bkbopt.optimizer.log.trials import Outcome, Trial, check_stds, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "objectives", "recover", "set_attrs", "show", "tell"]

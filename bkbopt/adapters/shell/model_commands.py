@@ -12,11 +12,10 @@ from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import readers, space_file
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.opening import loaded, names_of, opened, rows_of_file
+from bkbopt.adapters.shell.opening import as_aims, loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Row, aims_row, finished, point
 from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, by_name, json_or_text
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.optimizer.aims import Aims
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -60,7 +59,7 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
 def _described(state: str, opt: "Optimizer") -> Row:
     """What a log searches."""
     arms = {} if opt.pool is None else {"arms": len(opt.pool)}
-    return {"state": state, **aims_row(Aims.of_optimizer(opt)), **arms, "parameters": list(names_of(opt))}
+    return {"state": state, **aims_row(as_aims(opt)), **arms, "parameters": list(names_of(opt))}
 
 
 def _over_space(args: argparse.Namespace) -> "Optimizer":
@@ -140,7 +139,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
     attrs = by_name("--user-attr", args.user_attr)
     told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std), user_attrs=attrs)
-    yield finished(Aims.of_optimizer(opt), told)
+    yield finished(as_aims(opt), told)
 
 
 def best(args: argparse.Namespace) -> Iterator[Row]:
@@ -163,7 +162,7 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None, *, with_
     bound of `Optimizer.regret_certificate`.
     """
     if len(opt.directions) > 1:
-        aims = Aims.of_optimizer(opt)
+        aims = as_aims(opt)
         for each in opt.recommend_front(fixed=fixed):
             where = point(each.params, each.index, each.label)
             yield {**where, "means": aims.by_name(each.means), "stds": aims.by_name(each.stds), **_sure(each)}
@@ -173,7 +172,7 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None, *, with_
     if not fixed:
         # If no trial is feasible, the recommendation is the point that is closest to feasibility.
         feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
-        row["observed"] = finished(Aims.of_optimizer(opt), opt.best_trial) if feasible else None
+        row["observed"] = finished(as_aims(opt), opt.best_trial) if feasible else None
     if with_regret:
         row["regret_bound"] = opt.regret_certificate().bound
     yield row

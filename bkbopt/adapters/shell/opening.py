@@ -4,11 +4,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, extra
+from bkbopt.optimizer.log.aims import Aims
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
 
-__all__ = ["loaded", "names_of", "opened", "rows_of_file"]
+__all__ = ["as_aims", "loaded", "names_of", "opened", "rows_of_file"]
 
 
 def opened(args: argparse.Namespace) -> "Optimizer":
@@ -35,6 +36,11 @@ def rows_of_file(path: str | None) -> Any:
         return pandas.read_csv(path)
     except (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ArgumentError(f"--pool: {path}: expected a CSV file in UTF-8, got {error}.") from None
+
+
+def as_aims(opt: "Optimizer") -> Aims:
+    """What the optimizer aims at, for modules of the log."""
+    return Aims(opt.directions, opt.constraints, opt.objectives)
 
 
 def names_of(opt: "Optimizer") -> tuple[str, ...]:

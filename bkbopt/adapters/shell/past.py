@@ -9,15 +9,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bkbopt.adapters.shell.opening import names_of, opened
+from bkbopt.adapters.shell.opening import as_aims, names_of, opened
 from bkbopt.adapters.shell.rows import Row, as_cell
 from bkbopt.adapters.shell.usage import as_number, json_or_text
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.attributes import checked_attrs
-from bkbopt.optimizer.objectives import columns_of
-from bkbopt.optimizer.trials import Outcome, Trial
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.attributes import checked_attrs
+from bkbopt.optimizer.log.objectives import columns_of
+from bkbopt.optimizer.log.trials import Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     read = {*values, *stds, *limits.values(), *params.columns.values()}
     attrs = {name.removeprefix(ATTRS): name for name in table.columns if name.startswith(ATTRS) and name not in read}
     told = [line for line in table.lines if _is_over(table, *line)]
-    outcomes = _Outcomes(Aims.of_optimizer(opt), values, stds, limits, attrs)
+    outcomes = _Outcomes(as_aims(opt), values, stds, limits, attrs)
     lines = [(params.read(table, *line), outcomes.read(table, *line)) for line in told]
     new = lines if args.again else _not_told(opt, lines)
     trials = _finished(opt, new)
@@ -129,7 +129,7 @@ def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
     A table may be told again, or a longer one in its place. Its values would count twice, and repeats that are exactly
     equal say that there is no noise.
     """
-    from bkbopt.optimizer.told_points import key_of
+    from bkbopt.optimizer.telling.told_points import key_of
 
     conversion = opt._core.conversion
     finished = (trial for trial in opt.trials if trial.state in (COMPLETE, FAIL))
@@ -146,8 +146,8 @@ def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
 
 def _finished(opt: "Optimizer", told: Sequence[_Line]) -> list[Trial]:
     """Tell points with their outcomes in one transaction; calls of `tell` would be one for each set of constraints."""
-    from bkbopt.optimizer.telling import Report
-    from bkbopt.optimizer.told_points import note_other_points
+    from bkbopt.optimizer.log.reporting import Report
+    from bkbopt.optimizer.telling.told_points import note_other_points
 
     reports = [Report(params, outcome) for params, outcome in told]
     trials = opt._core.finish(reports, "tell")

@@ -4,8 +4,8 @@ from collections import Counter, deque
 from datetime import datetime
 
 from bkbopt.adapters.shell.rows import aims_of
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Entry, Trial
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import Entry, Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 

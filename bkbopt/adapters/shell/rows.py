@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.log_schema import to_json
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.log_schema import to_json
+from bkbopt.optimizer.log.trials import Trial
 
 __all__ = ["Row", "aims_of", "aims_row", "as_cell", "as_line", "finished", "point"]
 

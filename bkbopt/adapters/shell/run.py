@@ -27,8 +27,8 @@ from bkbopt.adapters.shell.rows import Row
 from bkbopt.adapters.shell.space_file import read_space
 from bkbopt.adapters.shell.writing import beat, finish, lose
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, TrialStateError
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import utc_now
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import utc_now
 from bkbopt.search.trials.states import FAIL
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class _Loop:
 
     def _judge(self) -> None:
         """Compute the regret of the recommended point: at the beginning, and after some trials of any run."""
-        from bkbopt.optimizer.stopping import CERTIFY_EVERY, is_good_enough
+        from bkbopt.optimizer.running.stopping import CERTIFY_EVERY, is_good_enough
 
         made, regret = self._n_made(), self.args.stop_at_regret
         if regret is None or self._is_complete():

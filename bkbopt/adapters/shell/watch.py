@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from bkbopt.adapters.shell.progress import Progress
 from bkbopt.adapters.shell.rows import Row
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import utc_now
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import utc_now
 
 __all__ = ["watch"]
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.attributes import checked_attrs
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trial_log import check_finished, check_known, check_running
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, utc_now
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.attributes import checked_attrs
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trial_log import check_finished, check_known, check_running
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["add_attrs", "beat", "check_outcome", "finish", "lose", "running"]

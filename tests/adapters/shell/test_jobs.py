@@ -8,8 +8,8 @@ import pytest
 
 from bkbopt.adapters.shell.jobs import Command, Job, outcome_of
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.aims import Aims
-from bkbopt.optimizer.trials import Outcome
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.trials import Outcome
 from tests.adapters.shell.calls import has_ended, wait_until
 
 ONE = Aims(("minimize",), ())

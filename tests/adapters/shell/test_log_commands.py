@@ -18,8 +18,8 @@ import bkbopt as bo
 from bkbopt.adapters import shell as cli
 from bkbopt.adapters.shell import writing
 from bkbopt.adapters.shell.progress import Progress
-from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Outcome, utc_now
+from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.trials import Outcome, utc_now
 from tests.adapters.shell.calls import call, process, refused, text_of, value
 
 pty = pytest.importorskip("pty", reason="the terminals of these tests are those of POSIX")

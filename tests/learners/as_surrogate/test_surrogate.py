@@ -13,7 +13,7 @@ from bkbopt.kernels import CallableKernel, matern52, rbf
 from bkbopt.learners import BOGD, FOGD, FORKS, LOSSES, NOGD, PKAWV, Forgetron, ProsNKONS
 from bkbopt.learners.as_surrogate.recipes import RECIPES
 from bkbopt.learners.as_surrogate.spans import project
-from bkbopt.optimizer.arguments import as_surrogate
+from bkbopt.optimizer.arguments.searching import as_surrogate
 from bkbopt.posterior.observations import Observations
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05

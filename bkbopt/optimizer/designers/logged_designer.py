@@ -1,0 +1,395 @@
+"""A log of trials with its designer: ask, tell, enqueue and recover, on checked arguments.
+
+The log is in memory; with a file, the log in memory is updated from the file. Every change takes the same steps: the
+new entries are computed without side effects, written to the file in one transaction, and then stored in memory. After
+an interrupt before the commit everything is unchanged; after an interrupt later the next call completes the change.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.optimizer.arguments import known_constraint
+from bkbopt.optimizer.arguments.known_constraint import KnownConstraint
+from bkbopt.optimizer.arguments.searching import check_columns
+from bkbopt.optimizer.log.log_file import LogFile, Writer
+from bkbopt.optimizer.log.log_rows import Described
+from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, replaced, running_one
+from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trials import Entry, Trial, check_stds, utc_now
+from bkbopt.optimizer.translation.conversion import conversion_of
+from bkbopt.optimizer.translation.description import describe, read_changed
+from bkbopt.optimizer.translation.log_entries import evaluation, named, stored, understood
+from bkbopt.optimizer.translation.log_spaces import LogSpaces
+from bkbopt.search.completion import completed
+from bkbopt.search.designer import Designer
+from bkbopt.search.options import Options
+from bkbopt.search.trials.evaluations import Point, Problem
+from bkbopt.search.trials.states import WAITING
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params
+from bkbopt.spaces.space import Space
+
+__all__ = ["LoggedDesigner"]
+
+#: Largest number of trials of one ask with a batch size that the search chooses.
+MOST_USEFUL = 1_000
+
+
+class LoggedDesigner:
+    """A designer with a log: suggestions are added to the log, and the designer learns from the log.
+
+    Args:
+        problem: the optimisation problem.
+        options: options of the designer.
+        entropy: seed of all random numbers.
+        feasible: the user's constraint on parameters.
+
+    Attributes:
+        feasible: see above.
+        log: the log of all trials, in memory.
+        spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
+        designer: the designer, which computes suggestions.
+        has_noted_constraints: whether users were warned of a value without those of all constraints.
+        conversion: the conversion between the user's parameters and points of the current space or pool.
+        file: the file of the log; None if the log is in memory only.
+    """
+
+    def __init__(self, problem: Problem, options: Options, entropy: int, feasible: KnownConstraint | None) -> None:
+        self.feasible = feasible
+        self.spaces = LogSpaces()
+        self.spaces.append(problem.candidates, {})
+        if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
+            problem = replace(problem, space=self.spaces[0])
+        self.conversion = conversion_of(problem.candidates)
+        self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
+        self.has_noted_constraints = False
+        self.log = TrialLog()
+        self.file: LogFile | None = None
+        self._seen = 0
+        #: The space or pool that is being set, with its constraint; how many of `spaces`, and which constraint, the
+        #: designer has.
+        self._coming: tuple[Space | Arms, KnownConstraint | None] | None = None
+        self._n_used, self._used = 1, feasible
+
+    def _is_feasible(self) -> Callable[[Point], bool] | None:
+        feasible = self.feasible
+        return None if feasible is None else lambda point: feasible(self.conversion.params(point, None))
+
+    # -- spaces and pools --------------------------------------------------------------------------------------------
+
+    def set_candidates(self, candidates: Space | Arms, past: Params, given: Any = None) -> None:
+        """Take another space or pool from here on.
+
+        Args:
+            candidates: the space or pool.
+            past: values that earlier trials had for new parameters.
+            given: the constraint on parameters, as users give it; None for that of before.
+        """
+        feasible = known_constraint.changed(self.feasible, given, candidates)
+        check_columns(self.designer.options.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
+        if self.file is None:
+            if not self.spaces.is_last(candidates, past):
+                self.spaces.append(candidates, past)
+            self.feasible = feasible
+        else:
+            self._coming = candidates, feasible
+            with self._transaction() as (_, writer):
+                assert writer is not None
+                if not self.spaces.is_last(candidates, past):
+                    _, values = self.spaces.next(candidates, past)
+                    described = describe(candidates).with_past({} if values is None else values.params)
+                    if described != self.file.spaces[-1].with_past(described.past):
+                        writer.add_space(described)
+                if (kept := known_constraint.stored(feasible)) != self.file.options["feasible"]:
+                    writer.set_option("feasible", kept)
+        self.refresh()
+        self._coming = None
+
+    def _use_last(self) -> None:
+        """Pass the last space or pool to the designer; this is repeated if it was interrupted."""
+        if self._n_used != len(self.spaces) or self._used is not self.feasible:
+            self._use(self.spaces[-1])
+
+    def _use(self, candidates: Space | Arms) -> None:
+        first, self._n_used = self._n_used, 0
+        problem = self.designer.problem
+        if isinstance(candidates, Space):
+            problem = replace(problem, space=candidates)
+        else:
+            self.spaces.use_everywhere(candidates)
+            if candidates.objects is not None:
+                self.designer.options.surrogate.bind_objects(candidates.objects)
+            problem = replace(problem, pool=candidates)
+        self.conversion = conversion_of(candidates)
+        problem = replace(problem, feasible=self._is_feasible())
+        if self.spaces.has_past(first):  # the points of all trials have changed
+            self._begin_anew(problem)
+        else:
+            self.designer.set_problem(problem)
+        self._n_used, self._used = len(self.spaces), self.feasible
+
+    def _begin_anew(self, problem: Problem) -> None:
+        """Take a new designer, which is to learn all trials again."""
+        self.designer = Designer(problem, self.designer.options, self.designer.seed)
+        self.log.change_all()
+
+    # -- the log and its file ----------------------------------------------------------------------------------------
+
+    def follow(self, file: LogFile, current: Space | Arms) -> None:
+        """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
+        self.spaces = LogSpaces()
+        for described in file.spaces[:-1]:
+            self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
+        self.spaces.restore(file.spaces[-1], current)
+        self.feasible = self._constraint(file)
+        self._use(self.spaces[-1])
+        self.file = file
+        self.refresh()
+
+    def leave_file(self) -> None:
+        """Close the file and continue in memory only."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+    def refresh(self) -> None:
+        """Read changes that other processes have written, and complete an interrupted change."""
+        self.mend()
+        if self.file is not None:
+            self._take_changes(self.file)
+
+    def mend(self) -> None:
+        """Complete an interrupted change in memory."""
+        self.log.mend()
+        self._use_last()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call is asking or writing."""
+        return self.file is not None and self.file.is_in_use
+
+    def release(self) -> None:
+        """Release the lock and the transaction that an interrupted call has left."""
+        if self.file is not None:
+            self.file.release()
+
+    def _take_changes(self, file: LogFile) -> None:
+        entries, last = file.changes(self._seen)
+        new = file.spaces[len(self.spaces) :]
+        if new and not new[-1].is_space:  # the file has the rows of the last pool only
+            new = [new[-1]] * len(new)
+        for described in new:
+            self.spaces.restore(described, self._read(described))
+        with file.fits():
+            self.feasible = self._constraint(file)
+        self._use_last()
+        if entries:
+            try:
+                known = understood(
+                    entries, self.log, self.spaces, has_stds=self.designer.options.surrogate.takes_weights
+                )
+                self.log.put(known)
+            except (ArgumentTypeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+                raise StateFileError(
+                    f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
+                    "copy, or start a new log."
+                ) from error
+        self._seen = last
+
+    def _read(self, described: Described) -> Space | Arms:
+        """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
+        if self._coming is not None and describe(self._coming[0]) == described.with_past({}):
+            return self._coming[0]
+        return read_changed(described, self.designer.options.models.fit)
+
+    def _constraint(self, file: LogFile) -> KnownConstraint | None:
+        """The constraint of the file; a function is that of this process, or the one that is being set."""
+        kept = file.options["feasible"]
+        is_set = self._coming is not None and known_constraint.stored(self._coming[1]) == kept
+        current = self._coming[1] if self._coming is not None and is_set else self.feasible
+        return known_constraint.of_file(kept, current, self.spaces[-1])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
+        """A block that fills a list of new or changed entries; at its end all of them are in the log, or none is."""
+        entries: list[Entry] = []
+        if self.file is None:
+            yield entries, None
+        else:
+            with self.file.transaction() as writer:
+                self._take_changes(self.file)
+                yield entries, writer
+                last = writer.put([stored(entry, self.spaces) for entry in entries])
+        self.log.put(entries)
+        if self.file is not None:
+            self._seen = last
+
+    # -- the designer ------------------------------------------------------------------------------------------------
+
+    def update(self) -> Designer:
+        """The designer, updated with all changed trials; an interrupted update is repeated."""
+        if self.log.is_rewritten:
+            self._begin_anew(self.designer.problem)
+            self.log.is_rewritten = False
+        self.designer.update(evaluation(entry, self.spaces, self.conversion) for entry in self.log.changed())
+        self.log.forget_changes()
+        return self.designer
+
+    def followed(self, call: str) -> Designer:
+        """The designer, updated with all changed trials; `call` is the name of the user's call, for errors.
+
+        Raises:
+            NotReadyError: no trial has a value.
+        """
+        if not self.log.n_complete:
+            raise NotReadyError(f"{call}: expected at least one value of an objective, got none; call tell first.")
+        return self.update()
+
+    def point(self, entry: Entry) -> Point:
+        """The point of an entry with the values that later spaces state for it."""
+        return self.spaces.complete(entry.point, entry.space)[0]
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def ask(self, count: int | None, fixed: Params, *, beating: bool = False) -> list[Trial]:
+        """The next trials, queued ones first; fewer than `count` if no other point can be proposed.
+
+        With `count` None the search chooses the number. Processes ask one after the other, and may tell while another
+        one asks. With `beating` each trial has its first heartbeat at once.
+        """
+        # Parameters are converted after changes of other processes were read, which may have set another space.
+        with contextlib.nullcontext() if self.file is None else self.file.asking():
+            self.refresh()
+            basis, asked = self._basis(), self._next(count, fixed)
+            with self._transaction() as (entries, _):
+                if self._basis() != basis:  # another process has added trials, which have taken the numbers
+                    asked = self._next(count, fixed)
+                asked = [self._with_attrs(entry) for entry in asked]
+                entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
+        return [entry.trial for entry in asked]
+
+    def _with_attrs(self, entry: Entry) -> Entry:
+        """The entry of a trial that is asked with the attributes that it got in the queue."""
+        number = entry.trial.id
+        return entry.with_attrs(self.log.entries[number].trial.user_attrs) if number < len(self.log) else entry
+
+    def _basis(self) -> tuple[int, list[int], int]:
+        return len(self.log), self.log.waiting, len(self.spaces)
+
+    def _next(self, count: int | None, fixed: Params) -> list[Entry]:
+        held = self.conversion.fixed(fixed, "fixed")
+        entries = self._from_queue(len(self.log.waiting) if count is None else count, held)
+        if count is None or len(entries) < count:
+            try:
+                entries += self._suggested(None if count is None else count - len(entries), held, entries)
+            except SpaceExhaustedError:
+                if not entries:
+                    raise
+        return [named(entry, fixed, self.conversion) for entry in entries]
+
+    def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
+        start = time.perf_counter()
+        designer, number, running = self.update(), len(self.log), {e.trial.id: e.point for e in queued}
+        if count is None:
+            suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
+        else:
+            suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
+        used = (e.trial.index for part in (self.log.entries, queued) for e in part if self.is_present(e))
+        earlier = (e.trial for e in self.log.entries if not self.is_present(e))
+        rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
+        seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
+        return [
+            replace(self._entry(s.number, s.point, row, now), diagnostics=replace(s.diagnostics, ask_seconds=seconds))
+            for s, row in zip(suggestions, rows, strict=True)
+        ]
+
+    def _from_queue(self, count: int, fixed: Point) -> list[Entry]:
+        entries: list[Entry] = []
+        for number, queued in [(number, self.log.entries[number]) for number in self.log.waiting]:
+            given = queued.point
+            agrees = all(given.get(key, value) == value for key, value in fixed.items())
+            if len(entries) < count and agrees and self.conversion.holds({**given, **fixed}):
+                running = {entry.trial.id: entry.point for entry in entries}
+                try:
+                    suggestion = self.update().complete({**given, **fixed}, number, running)
+                    entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
+                    entry = named(entry, self.conversion.naming(queued.trial, self.is_present(queued)), self.conversion)
+                except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
+                    continue
+                entries.append(replace(entry, diagnostics=suggestion.diagnostics))
+        return entries
+
+    def _entry(self, number: int, point: Point, index: int | None, now: datetime) -> Entry:
+        """The entry of a running trial in the current space."""
+        conversion = self.conversion
+        trial = Trial(number, conversion.params(point, index), index, asked_at=now, label=conversion.label(index))
+        return Entry(trial, len(self.spaces) - 1, point)
+
+    def enqueue(self, params: Params, attrs: Mapping[str, Any]) -> Trial:
+        """Queue a point with attributes; missing parameters are suggested when the trial is asked for."""
+        with self._transaction() as (entries, _):
+            given = self.conversion.fixed(params, "params")
+            whole, feasible = completed(self.designer.problem, given), self.designer.problem.feasible
+            if whole is not None and feasible is not None and not feasible(whole[0]):
+                raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
+            trial = self._entry(len(self.log), given, self.conversion.index(given, params), utc_now()).trial
+            named = {**trial.params, **self.conversion.labels(params)}
+            queued = replace(trial, params=named, state=WAITING, user_attrs=attrs)
+            entries.append(Entry(queued, len(self.spaces) - 1, given))
+        return entries[0].trial
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
+        """Check all reports, then write all; `call` is the name of the user's call, for errors."""
+        self._check_stds(reports)
+        with self._transaction() as (entries, _):
+            by_params = [report.target for report in reports if isinstance(report.target, Mapping)]
+            points = iter(self.conversion.told(by_params, map(self.log.entries.__getitem__, self.log.running)))
+            entries.extend(finished(self.log, reports, points, self._told, self._is_other_row, call))
+        return [entry.trial for entry in entries]
+
+    def _check_stds(self, reports: Sequence[Report]) -> None:
+        takes_weights = self.designer.options.surrogate.takes_weights
+        check_stds((report.outcome for report in reports), takes_weights=takes_weights)
+
+    def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
+        return self._entry(number, point, self.conversion.index(point, params), now)
+
+    def _is_other_row(self, entry: Entry, params: Params) -> bool:
+        return self.conversion.is_other_row(entry.trial, self.is_present(entry), params)
+
+    def is_present(self, entry: Entry) -> bool:
+        """Whether the trial is one of the present space or pool, not of an earlier one."""
+        return entry.space == len(self.spaces) - 1
+
+    def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
+        """Replace the outcomes of finished trials."""
+        self._check_stds(reports)
+        with self._transaction() as (entries, _):
+            entries.extend(replaced(self.log, reports, call))
+        return [entry.trial for entry in entries]
+
+    def add_attrs(self, report: Report, attrs: Mapping[str, Any]) -> Trial:
+        """Add attributes to a trial, whatever its state."""
+        with self._transaction() as (entries, _):
+            entries.append(any_one(self.log, report).with_attrs(attrs))
+        return entries[0].trial
+
+    def beat(self, reports: Sequence[Report], call: str) -> None:
+        """Write a heartbeat for each of the running trials that the reports are about."""
+        with self._transaction() as (entries, _):
+            alive, now = {report.target: running_one(self.log, report, call) for report in reports}, utc_now()
+            entries.extend(replace(entry, seen_at=now) for entry in alive.values())
+
+    def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
+        """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""
+        with self._transaction() as (entries, _):
+            lost, queued = lost_ones(self.log, older_than, enqueue, among)
+            entries.extend(lost + queued)
+        return [entry.trial for entry in lost]

@@ -1,0 +1,54 @@
+"""What an optimizer aims at: the directions of its objectives, its constraints and their names.
+
+The module imports neither torch nor NumPy.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bkbopt.optimizer.log.objectives import named_directions, stored_names
+
+__all__ = ["Aims"]
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Directions, constraints and names of objectives.
+
+    Attributes:
+        directions: "minimize" or "maximize", for each objective.
+        constraints: names of the outcome constraints.
+        objectives: names of the objectives; empty if they have none.
+    """
+
+    directions: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    objectives: tuple[str, ...] = ()
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> "Aims":
+        """The aims in the options of a log.
+
+        Raises:
+            ValueError, KeyError, TypeError: invalid options.
+        """
+        return cls(tuple(options["directions"]), tuple(options["constraints"]), stored_names(options))
+
+    @property
+    def k(self) -> int:
+        """Number of objectives."""
+        return len(self.directions)
+
+    @property
+    def as_given(self) -> tuple[str, ...] | dict[str, str]:
+        """The directions as they were given: by name, if the objectives have names."""
+        return named_directions(self.directions, self.objectives)
+
+    def with_one(self, k: int) -> "Aims":
+        """Those of objective `k` alone."""
+        return Aims(self.directions[k : k + 1], self.constraints, self.objectives[k : k + 1])
+
+    def by_name(self, items: Sequence[Any]) -> dict[str, Any] | list[Any]:
+        """One item for each objective, by its name, or as a list if they have none."""
+        return dict(zip(self.objectives, items, strict=True)) if self.objectives else list(items)

@@ -1,0 +1,165 @@
+"""Reports, and the entries of a log that follow: of trials that finish, of replaced outcomes, and of lost trials."""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
+from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
+from bkbopt.search.trials.states import WAITING
+
+if TYPE_CHECKING:
+    from bkbopt.spaces.base import Params, Point
+
+__all__ = ["Report", "any_one", "finished", "lost_ones", "replaced", "running_one"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a trial, which is identified by its id or its parameters.
+
+    Attributes:
+        target: the id or the parameters.
+        outcome: the outcome.
+        given: the trial itself, where it was given; it may be one of another optimizer, with the same id.
+    """
+
+    target: "int | Params"
+    outcome: Outcome
+    given: Trial | None = None
+
+
+def finished(
+    log: TrialLog,
+    reports: Sequence[Report],
+    points: "Iterator[Point]",
+    new: "Callable[[int, Point, Params, datetime], Entry]",
+    is_other_row: "Callable[[Entry, Params], bool]",
+    call: str,
+) -> list[Entry]:
+    """The entries of trials that finish.
+
+    Args:
+        log: the log.
+        reports: the outcomes, by trial or by parameters.
+        points: the points of those by parameters, in their order.
+        new: makes an entry of a number, a point, parameters and a time, for points at which no trial is running.
+        is_other_row: whether parameters name another row than that of a trial, with the same values.
+        call: the name of the user's call, for errors.
+
+    Raises:
+        UnknownTrialError, TrialStateError: see `TrialLog.running_entry`.
+        ArgumentError: a trial has two reports, or is one of another optimizer.
+    """
+    running: dict[frozenset[tuple[str, float]], list[int]] = {}
+    if any(isinstance(report.target, Mapping) for report in reports):
+        for i in log.running:
+            running.setdefault(_key(log.entries[i].point), []).append(i)
+    taken: set[int] = set()
+    done: list[Entry] = []
+    now, n_new = utc_now(), 0
+    for place, report in enumerate(reports, start=len(log.order)):
+        if isinstance(report.target, Mapping):
+            point, params = next(points), report.target
+            there = (log.entries[i] for i in running.get(_key(point), ()) if i not in taken)
+            held = next((entry for entry in there if not is_other_row(entry, params)), None)
+            entry = held or new(len(log) + n_new, point, params, now)
+            n_new += held is None
+        else:
+            entry = running_one(log, report, call)
+        _take(entry, taken)
+        done.append(entry.finished(report.outcome, place, now))
+    return done
+
+
+def running_one(log: TrialLog, report: Report, call: str) -> Entry:
+    """The entry of the running trial that a report by trial or id is about; raises as `finished` does."""
+    assert isinstance(report.target, int)
+    _check_known(log, report)
+    entry = log.running_entry(report.target, call)
+    _check_own(entry, report)
+    return entry
+
+
+def any_one(log: TrialLog, report: Report) -> Entry:
+    """The entry of the trial, in any state, that a report by trial or id is about.
+
+    Raises:
+        UnknownTrialError: there is no trial with this id.
+        ArgumentError: the trial is one of another optimizer.
+    """
+    assert isinstance(report.target, int)
+    _check_known(log, report)
+    entry = log.entry(report.target)
+    _check_own(entry, report)
+    return entry
+
+
+def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]:
+    """The entries of finished trials with other outcomes; their places in the order of completion stay.
+
+    Raises:
+        UnknownTrialError, TrialStateError: see `TrialLog.finished_entry`.
+        ArgumentError: a trial has two reports, or is one of another optimizer.
+        ArgumentTypeError: a report by parameters.
+    """
+    taken: set[int] = set()
+    done = []
+    for report in reports:
+        if isinstance(report.target, Mapping):
+            raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
+        _check_known(log, report)
+        old = log.finished_entry(report.target, call)
+        _check_own(old, report)
+        _take(old, taken)
+        done.append(old.replaced(report.outcome))
+    return done
+
+
+def _check_known(log: TrialLog, report: Report) -> None:
+    """Refuse a trial that another optimizer asked, with an id that the log does not have."""
+    if report.given is not None and isinstance(report.target, int) and report.target >= len(log):
+        raise UnknownTrialError(
+            f"trial: expected a trial of this optimizer, which has {len(log)} trials, got one with the id "
+            f"{report.target}; tell it to the optimizer that was asked, or tell its params."
+        )
+
+
+def _check_own(entry: Entry, report: Report) -> None:
+    """Refuse a trial that another optimizer asked: another point, at another time, that has the same id."""
+    own, given = entry.trial, report.given
+    if given is None or given.state == WAITING or given.asked_at in (None, own.asked_at):
+        return  # a queued trial is asked later
+    if given.index == own.index and (own.index is not None or given.params == own.params):
+        return  # that of a copy of the log
+    raise ArgumentError(
+        f"trial: expected a trial of this optimizer, whose trial {own.id} has the parameters {dict(own.params)}, got "
+        f"one with {dict(given.params)}; tell it to the optimizer that was asked, or tell its params."
+    )
+
+
+def _take(entry: Entry, taken: set[int]) -> None:
+    """Add the trial to those that have a report."""
+    if entry.trial.id in taken:
+        raise ArgumentError(f"trial: expected each trial once, got trial {entry.trial.id} twice.")
+    taken.add(entry.trial.id)
+
+
+def _key(point: "Point") -> frozenset[tuple[str, float]]:
+    return frozenset(point.items())
+
+
+def lost_ones(
+    log: TrialLog, older_than: float, enqueue: bool, among: Container[int] | None
+) -> tuple[list[Entry], list[Entry]]:
+    """The entries of running trials, `among` some, that fail without a heartbeat for `older_than` seconds.
+
+    The second list has those that are queued in their place, if they are.
+    """
+    now, ids = utc_now(), [i for i in log.running if among is None or i in among]
+    silent = [entry for entry in map(log.entries.__getitem__, ids) if entry.silence(now) >= older_than]
+    outcome = Outcome(is_lost=enqueue)
+    lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, len(log.order))]
+    return lost, [entry.repeated(number, now) for number, entry in enumerate(silent, len(log))] if enqueue else []

@@ -1,0 +1,1 @@
+"""Past trials of another tool or of a table in the log of an optimizer, for adapters."""

@@ -1,0 +1,1 @@
+"""The parts of `Optimizer` that are read, one for each subject. Reading changes no later suggestion."""

@@ -1,0 +1,84 @@
+"""The best trials of a log by their observed values: the best one, the Pareto front, and its hypervolume."""
+
+import math
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from bkbopt._support.arrays import as_values
+from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trials import Trial
+from bkbopt.search.criteria.pareto import hypervolume as volume_above
+from bkbopt.search.criteria.pareto import non_dominated
+from bkbopt.search.trials.directions import sign_of
+from bkbopt.search.trials.states import COMPLETE
+from bkbopt.spaces.values import shown
+
+__all__ = ["best_trial", "front", "hypervolume"]
+
+
+def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> np.ndarray:
+    """Values (n, k), with the sign such that larger is better."""
+    signs = np.array([*map(sign_of, directions)])
+    return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
+
+
+def _candidates(log: TrialLog, call: str, constraints: Sequence[str]) -> list[Trial]:
+    """The feasible trials; those without a value of some constraint only if there are no others."""
+    found = [trial for trial in log if trial.values and trial.state == COMPLETE]
+    if not found:
+        raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
+    feasible = [trial for trial in found if trial.is_feasible]
+    if not feasible:
+        hint = "recommend has the nearest point" if call == "best_trial" else "trials has the constraints' values"
+        raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
+    return [trial for trial in feasible if all(name in trial.constraints for name in constraints)] or feasible
+
+
+def best_trial(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> Trial:
+    """See `Optimizer.best_trial`."""
+    if len(directions) > 1:
+        raise ArgumentError("best_trial: expected a single objective, got several; see best_trials.")
+    feasible = _candidates(log, "best_trial", constraints)
+    return feasible[int(_gains(feasible, directions)[:, 0].argmax())]
+
+
+def front(
+    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], call: str = "best_trials"
+) -> list[Trial]:
+    """See `Optimizer.best_trials`; in order of their ids. Errors name the user's `call`."""
+    feasible = _candidates(log, call, constraints)
+    Y = _gains(feasible, directions)
+    return [feasible[i] for i in sorted(non_dominated(Y))]
+
+
+def hypervolume(
+    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], reference: Sequence[float]
+) -> float:
+    """See `Optimizer.hypervolume`."""
+    low = _reference(reference, len(directions)) * [*map(sign_of, directions)]
+    Y = _gains(front(log, directions, constraints, "hypervolume"), directions)
+    # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
+    exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
+    corner, points = (np.ldexp(part, -exponents) for part in (low, Y))
+    return _ldexp(volume_above(points, corner), int(exponents.sum()))
+
+
+def _reference(given: Sequence[float], k: int) -> np.ndarray:
+    """A reference point (k,), checked."""
+    try:
+        return as_values(given, k, name="reference").numpy()
+    except ArgumentError:
+        raise ArgumentError(
+            f"reference: expected {k} finite number{'s' * (k > 1)}, one for each objective, got {shown(given)}."
+        ) from None
+
+
+def _ldexp(x: float, exponent: int) -> float:
+    """x 2^exponent, or the largest double if that overflows."""
+    try:
+        return math.ldexp(x, exponent)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, x)

@@ -1,0 +1,1 @@
+"""`minimize` and `maximize`, and when a run ends."""

@@ -1,0 +1,1 @@
+"""The arguments of `tell` and `fail` as checked reports of single trials, and warnings about them."""

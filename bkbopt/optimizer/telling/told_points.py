@@ -1,0 +1,69 @@
+"""Warnings about what was told: constraints that are missing, points that are no rows, tables that come again."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
+
+__all__ = ["key_of", "note_missing_constraints", "note_other_points", "note_told_before"]
+
+logger = logging.getLogger(__name__)
+
+#: Points of a call that were told before are noted from so many on; one or two may be repeats that are equal by chance.
+FEWEST = 3
+#: Trials that are compared for each point that is told, at the most: of a table in small parts only the first are.
+COMPARED = 100
+
+
+def note_missing_constraints(told: Sequence[Trial], names: Sequence[str]) -> bool:
+    """Warn of a value without values of all constraints, and return whether there is one."""
+    lacking = next((trial for trial in told if trial.values and len(trial.constraints) < len(names)), None)
+    if lacking is None:
+        return False
+    logger.warning(
+        "tell: trial %s has a value, but not one of each constraint %s, so that they are not known to hold there; tell "
+        "them by constraints={name: number}, or return (value, {name: number, ...}) from the function of minimize. "
+        "Later trials are not reported.",
+        lacking.id,
+        list(names),
+    )
+    return True
+
+
+def note_other_points(points: Sequence[Trial], n: int) -> None:
+    """Warn of `points`, of the `n` trials of a call, that are no rows of the optimizer's pool.
+
+    Past data may have such points. Some are meant to be rows, whose numbers were rounded to less than six digits.
+    """
+    others = [trial for trial in points if trial.index is None]
+    if others:
+        logger.warning(
+            "tell: %d of %d points are no rows of the pool, the first with %s. The model learns them, and rows with "
+            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant, or with six "
+            "digits.",
+            len(others),
+            n,
+            dict(others[0].params),
+        )
+
+
+def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
+    """Warn if all `points` of a call equal earlier trials among `entries`, as where a table is told again."""
+    if not max(FEWEST, len(entries) / COMPARED) <= len(points):
+        return
+    own, values = {trial.id for trial in points}, {trial.values for trial in points}
+    earlier = (entry.trial for entry in entries if entry.trial.values in values and entry.trial.id not in own)
+    known = Counter(key_of(trial.params, trial) for trial in earlier)
+    if not Counter(key_of(trial.params, trial) for trial in points) - known:
+        logger.warning(
+            "tell: all %d points equal earlier trials in parameters and values, as where a table is told again. Their "
+            "values count twice, and repeats that are exactly equal say that there is no noise.",
+            len(points),
+        )
+
+
+def key_of(params: Mapping[str, object], outcome: Trial | Outcome) -> tuple[object, ...]:
+    """What trials with equal parameters and outcomes have in common."""
+    cells = sorted((name, repr(value)) for name, value in params.items())
+    return tuple(cells), tuple(outcome.values or ()), tuple(sorted(outcome.constraints.items()))
