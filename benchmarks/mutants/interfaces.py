@@ -111,13 +111,6 @@ SHELL = (
         ("adapters/shell/test_run.py",),
     ),
     Fault(
-        "a table that has grown is told as a whole",
-        "adapters/shell/past.py",
-        "if known[key] < 0:",
-        "if known[key] < 1:",
-        ("adapters/shell/test_past.py",),
-    ),
-    Fault(
         "three outputs that cannot be read stop a run that has values",
         "adapters/shell/run.py",
         "self._n_unreadable == UNREADABLE and not self.opt.n_complete",

@@ -100,7 +100,7 @@ def of_complete(study: Study, target: Target | None) -> Optimizer:
     finished.sort(key=lambda trial: evaluation_of(trial).order)
     by_number = sorted(trials, key=lambda trial: trial.number)
     adopted = [(_trial(t, _values_of(t, target)), _space_of(t.distributions)) for t in by_number]
-    adopt(opt._core, adopted, [t.number for t in finished])
+    adopt(opt, adopted, [t.number for t in finished])
     return opt
 
 

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import csv
 import functools
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.attributes import checked_attrs
 from bkbopt.optimizer.log.objectives import columns_of
-from bkbopt.optimizer.log.trials import Outcome, Trial
+from bkbopt.optimizer.log.trials import Outcome
 from bkbopt.search.trials.states import COMPLETE, FAIL
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ class _Outcomes:
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     """Tell all lines of a file but those that were told before, or none if any is refused."""
+    from bkbopt.optimizer.past.told_lines import tell_lines
+
     path, rows = args.past, _read(args.past)
     opt = opened(args)
     k = len(opt.directions)
@@ -112,48 +113,11 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     told = [line for line in table.lines if _is_over(table, *line)]
     outcomes = _Outcomes(as_aims(opt), values, stds, limits, attrs)
     lines = [(params.read(table, *line), outcomes.read(table, *line)) for line in told]
-    new = lines if args.again else _not_told(opt, lines)
-    trials = _finished(opt, new)
+    trials = tell_lines(opt, lines, again=args.again)
     failed = sum(trial.state == FAIL for trial in trials)
     ignored = [column for column in table.columns if column not in {*read, *attrs.values(), *BESIDES}]
-    counts = {"complete": len(trials) - failed, "failed": failed, "told_before": len(lines) - len(new)}
+    counts = {"complete": len(trials) - failed, "failed": failed, "told_before": len(lines) - len(trials)}
     yield {"from": table.path, **counts, "ignored_columns": ignored}
-
-
-_Line = tuple[dict[str, Any], Outcome]
-
-
-def _not_told(opt: "Optimizer", lines: Sequence[_Line]) -> list[_Line]:
-    """The lines that are no finished trials yet; of equal ones as many as there are more than such trials.
-
-    A table may be told again, or a longer one in its place. Its values would count twice, and repeats that are exactly
-    equal say that there is no noise.
-    """
-    from bkbopt.optimizer.telling.told_points import key_of
-
-    conversion = opt._core.conversion
-    finished = (trial for trial in opt.trials if trial.state in (COMPLETE, FAIL))
-    known = Counter(key_of(trial.params, trial) for trial in finished)
-    points = conversion.told([params for params, _ in lines], ())
-    new = list[_Line]()
-    for (params, outcome), point in zip(lines, points, strict=True):
-        key = key_of(conversion.params(point, conversion.index(point, params)), outcome)
-        known[key] -= 1
-        if known[key] < 0:
-            new.append((params, outcome))
-    return new
-
-
-def _finished(opt: "Optimizer", told: Sequence[_Line]) -> list[Trial]:
-    """Tell points with their outcomes in one transaction; calls of `tell` would be one for each set of constraints."""
-    from bkbopt.optimizer.log.reporting import Report
-    from bkbopt.optimizer.telling.told_points import note_other_points
-
-    reports = [Report(params, outcome) for params, outcome in told]
-    trials = opt._core.finish(reports, "tell")
-    if opt.pool is not None:
-        note_other_points(trials, len(trials))
-    return trials
 
 
 def _read(path: str) -> list[tuple[int, list[str]]]:
@@ -284,7 +248,9 @@ class _Params:
 
     def _without_gaps(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters without inactive ones, whose cells are empty; an empty cell may also be the choice ""."""
-        params = dict(self.opt._core.conversion.without_gaps(params))
+        from bkbopt.optimizer.past.told_lines import without_gaps
+
+        params = dict(without_gaps(self.opt, params))
         if self.opt.space is not None and "" in params.values():
             with contextlib.suppress(ArgumentError):  # a wrong value of a switch is refused with the other values
                 active = self.opt.space.active(params)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.trials import Entry, Trial
+from bkbopt.optimizer.optimizer import Optimizer
 from bkbopt.search.branches import Branching, inferred
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.space import Parameter, Space
@@ -12,18 +12,19 @@ from bkbopt.spaces.space import Parameter, Space
 __all__ = ["adopt"]
 
 
-def adopt(core: LoggedDesigner, trials: Iterable[tuple[Trial, Space | None]], order: Sequence[int]) -> None:
-    """Fill an empty log in memory whose space has all parameters; conditions of this space are inferred.
+def adopt(opt: Optimizer, trials: Iterable[tuple[Trial, Space | None]], order: Sequence[int]) -> None:
+    """Fill the empty log in memory of an optimizer whose space has all parameters; its conditions are inferred.
 
     Parameters that some trials lack for no visible reason are optional: these trials are points of the space as they
     are. A file of the log does not store this.
 
     Args:
-        core: the log with its designer.
+        opt: the optimizer.
         trials: by number, without gaps, each with the ranges of its parameters, None without parameters. A complete
             trial may lack a value, as one that was pruned.
         order: the numbers of the finished trials in the order of completion.
     """
+    core = opt._core
     current = core.spaces[0]
     assert isinstance(current, Space)
     known = {current.items: 0}
