@@ -85,8 +85,5 @@ _SUBMODULES = (
     "surrogates",
 )
 
-#: Modules of higher layers that add surrogates to those of `bkbopt.surrogates` (see `surrogates/registry.py`).
-REGISTERED = ("bkbopt.learners.as_surrogate.surrogate",)
-
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(__name__, _HOMES, _SUBMODULES)

@@ -28,7 +28,7 @@ from bkbopt.optimizer.telling.tell_calls import failures_of, report_of, tell
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.registry import MakesSurrogate
+from bkbopt.surrogates.base import MakesSurrogate
 
 __all__ = ["Optimizer"]
 

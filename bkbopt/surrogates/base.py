@@ -26,7 +26,7 @@ from bkbopt.surrogates.anchors import Anchor
 from bkbopt.surrogates.epochs import Epochs, new_epoch
 from bkbopt.surrogates.pending import Counted, count_all
 
-__all__ = ["BULK", "Surrogate", "SurrogateBase"]
+__all__ = ["BULK", "MakesSurrogate", "Surrogate", "SurrogateBase"]
 
 T = TypeVar("T")
 
@@ -140,6 +140,14 @@ class Surrogate(Protocol):
 
     def options(self) -> dict[str, object]:
         """The constructor's arguments except the kernel, and `needs_kernel`: whether the user gave a kernel."""
+        ...
+
+
+class MakesSurrogate(Protocol):
+    """What can stand in for a surrogate, as online learners can."""
+
+    def as_surrogate(self) -> Surrogate:
+        """A surrogate without data."""
         ...
 
 

@@ -9,10 +9,10 @@ import torch
 from bkbopt import FourierGP
 from bkbopt.errors import ArgumentTypeError, NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
+from bkbopt.optimizer.arguments.named_surrogates import classes_by_name
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.registry import registered_classes
 from tests.conformance.suites import check_complete, implementations
 from tests.conformance.surrogate_subjects import (
     FACTORIES,
@@ -36,7 +36,7 @@ def factory(request: pytest.FixtureRequest) -> Factory:
 def test_every_surrogate_of_the_package_has_a_name_and_is_a_subject() -> None:
     subjects = {type(make(None, None)).__name__ for make in FACTORIES.values()}
     check_complete(implementations(Surrogate), subjects, {})
-    check_complete(registered_classes(), subjects, {})
+    check_complete(classes_by_name(), subjects, {})
 
 
 def test_nothing_is_known_before_the_first_observation(factory: Factory) -> None:

@@ -33,7 +33,7 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB, Surrogate
-from bkbopt.surrogates.registry import MakesSurrogate
+from bkbopt.surrogates.base import MakesSurrogate
 
 __all__ = ["BKBSampler", "arguments_of", "check_study", "ranges_of", "trials_of"]
 

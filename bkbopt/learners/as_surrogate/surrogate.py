@@ -29,14 +29,13 @@ from torch import Tensor
 from bkbopt._support.threads import threads_for
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
-from bkbopt.learners.as_surrogate.recipes import RECIPES, is_learner, recipe_of, settings_of
+from bkbopt.learners.as_surrogate.recipes import is_learner, recipe_of, settings_of
 from bkbopt.learners.as_surrogate.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.bkb import BKB
 from bkbopt.surrogates.leverages import bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, Seen, extension_by
-from bkbopt.surrogates.registry import register
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
@@ -310,9 +309,6 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     def log_growth(self) -> float:
         """See `Surrogate`; the bound holds for any functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
-
-
-register(LearnerSurrogate, RECIPES, lambda name: LearnerSurrogate(learner=name))
 
 
 def _power_above(value: float) -> float:

@@ -9,7 +9,7 @@ from bkbopt.optimizer.arguments.known_constraint import Feasible
 from bkbopt.optimizer.log.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.registry import MakesSurrogate
+from bkbopt.surrogates.base import MakesSurrogate
 
 if TYPE_CHECKING:
     import pandas

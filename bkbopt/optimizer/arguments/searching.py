@@ -8,13 +8,14 @@ import torch
 from bkbopt._support.checks import check_choice, check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 from bkbopt.kernels import ARDKernel, Kernel, matern52
+from bkbopt.optimizer.arguments.named_surrogates import surrogate_named
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import BKB, Surrogate
-from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
+from bkbopt.surrogates.base import MakesSurrogate
 
 __all__ = ["as_rule", "as_surrogate", "check_columns", "check_kernel", "check_symmetry", "checked_seed"]
 

@@ -17,7 +17,7 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.registry import MakesSurrogate
+from bkbopt.surrogates.base import MakesSurrogate
 
 __all__ = ["as_designer"]
 

@@ -16,6 +16,7 @@ from bkbopt import confidence
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
+from bkbopt.optimizer.arguments.named_surrogates import classes_by_name
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.log_schema import is_plain, to_json
 from bkbopt.optimizer.translation.product_description import describe_product, read_product
@@ -26,7 +27,6 @@ from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import StoredPool, encoded_pool
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.registry import registered_classes
 
 __all__ = [
     "check_text",
@@ -246,8 +246,8 @@ def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:
         ArgumentError: a class or an option that cannot be stored.
     """
     name = type(surrogate).__name__
-    if name not in registered_classes():
-        raise ArgumentError(f"surrogate: expected one of {', '.join(registered_classes())} in a log, got {name}.")
+    if name not in classes_by_name():
+        raise ArgumentError(f"surrogate: expected one of {', '.join(classes_by_name())} in a log, got {name}.")
     kernel: Any = kernel_to_state(surrogate.kernel if surrogate.has_kernel else None)
     if kernel is not None and kernel["form"] is not None:
         kernel = {**kernel, "theta": kernel["theta"].tolist()}
@@ -277,13 +277,13 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
         if theta.shape != (n + len(categorical) + 1,) or not bool((theta.abs() <= LARGEST_LOG).all()):
             raise ValueError("a kernel with invalid hyper-parameters")
         kernel = {**kernel, "theta": theta}
-    surrogate: Surrogate = registered_classes()[own["class"]](kernel_from_state(kernel, None), **options)
+    surrogate: Surrogate = classes_by_name()[own["class"]](kernel_from_state(kernel, None), **options)
     return surrogate
 
 
 def with_new_options(own: Mapping[str, Any]) -> dict[str, Any]:
     """The description with defaults for options that are newer than the log."""
-    return {**own, "options": {**registered_classes()[own["class"]]().options(), **own["options"]}}
+    return {**own, "options": {**classes_by_name()[own["class"]]().options(), **own["options"]}}
 
 
 def describe_schedule(schedule: object) -> dict[str, Any]:
