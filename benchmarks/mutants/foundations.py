@@ -9,7 +9,7 @@ ARRAYS = ("_support/test_arrays.py",)
 REPLACING = ("_support/test_replacing.py",)
 FILES = ("_support/test_files_refusals.py",)
 SAVING = ("_support/test_files_saving.py",)
-STATES = ("_support/test_states.py",)
+STATES = ("_support/test_state_forms.py",)
 
 SUPPORT = (
     Fault(
@@ -28,28 +28,28 @@ SUPPORT = (
     ),
     Fault(
         "arrays of a file need not agree on a size",
-        "_support/states.py",
+        "_support/state_forms.py",
         "expected = sizes.setdefault(size, n) if isinstance(size, str) else size",
         "expected = n",
         STATES,
     ),
     Fault(
         "arrays of a file may hold NaN",
-        "_support/states.py",
+        "_support/state_forms.py",
         "np.isfinite(array) & (array >= part.low) & (array <= part.high)",
         "~((array < part.low) | (array > part.high))",
         STATES,
     ),
     Fault(
         "indices of a file may be negative",
-        "_support/states.py",
+        "_support/state_forms.py",
         "if array.size and not (array.min() >= 0 and array.max() < below):",
         "if array.size and not array.max() < below:",
         STATES,
     ),
     Fault(
         "arrays of a file may be in single precision",
-        "_support/states.py",
+        "_support/state_forms.py",
         "value.dtype != np.dtype(dtype)",
         "value.dtype.kind != np.dtype(dtype).kind",
         STATES,

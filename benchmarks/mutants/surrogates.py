@@ -28,10 +28,10 @@ SURROGATES = (
     ),
     Fault(
         "a repeated value predicts itself",
-        "surrogates/outliers.py",
+        "surrogates/left_out.py",
         "every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y",
         "every.n[at], every.s[at]",
-        ("surrogates/test_outliers.py",),
+        ("surrogates/test_left_out.py",),
     ),
     Fault(
         "appended features are taken to leave standard deviations as they are",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.paper_tables.sets import Array
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.learners import FORKS, SkeGD
 from bkbopt.learners.features.sketched import new_directions
 from bkbopt.learners.numerics.growing import finite

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO
 
-from bkbopt._support.paths import at_home, names_folder
+from bkbopt._support.file_paths import at_home, names_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["as_path", "replace_atomically", "sync_folder"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from bkbopt._support.file_paths import at_home, names_folder
 from bkbopt._support.locks import NO_LOCKS, check_locks
-from bkbopt._support.paths import at_home, names_folder
 from bkbopt._support.replacing import sync_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
 

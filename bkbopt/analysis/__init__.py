@@ -14,7 +14,7 @@ Slices of the posterior are predictions, see `Optimizer.predict`; what single va
 
 from bkbopt.analysis.dependence import Dependence, partial_dependence
 from bkbopt.analysis.intervals import Coverage, coverage
-from bkbopt.analysis.readings import recommended_so_far
+from bkbopt.analysis.run_data import recommended_so_far
 from bkbopt.analysis.sensitivity import Share, variance_shares
 
 __all__ = [

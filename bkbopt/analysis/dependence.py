@@ -12,7 +12,7 @@ from bkbopt._support.checks import check_count
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.analysis.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.analysis.dimensions import Dimension
-from bkbopt.analysis.readings import Told, as_optimizer, predicted, told
+from bkbopt.analysis.run_data import Told, as_optimizer, predicted, told
 from bkbopt.analysis.slices import grid_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer

@@ -15,7 +15,7 @@ import numpy as np
 from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
 from bkbopt._support.settings import in_usual_settings
-from bkbopt.analysis.readings import as_optimizer, bounded, told
+from bkbopt.analysis.run_data import as_optimizer, bounded, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 

@@ -22,7 +22,7 @@ import numpy as np
 from bkbopt._support.checks import check_count
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.analysis.coordinates import coordinates_of
-from bkbopt.analysis.readings import as_optimizer, predicted, told
+from bkbopt.analysis.run_data import as_optimizer, predicted, told
 from bkbopt.optimizer import Optimizer
 
 __all__ = ["Share", "variance_shares"]

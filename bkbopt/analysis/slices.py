@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.analysis.dimensions import Dimension
-from bkbopt.analysis.readings import bounded, predicted
+from bkbopt.analysis.run_data import bounded, predicted
 from bkbopt.optimizer import Optimizer
 
 __all__ = ["grid_of", "likeness", "projected"]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from bkbopt._support.states import Form, Kept, Number, checked, refused
+from bkbopt._support.state_forms import Form, Kept, Number, checked, refused
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels.ard import HEIGHT_PRIOR, ARDKernel
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support import files as storage
-from bkbopt._support.states import Form, Kept, checked
+from bkbopt._support.state_forms import Form, Kept, checked
 from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.core.algorithm import Algorithm
 from bkbopt.learners.core.classes import Classes

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
-from bkbopt._support import forks
+from bkbopt._support import fork_locks
 from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
@@ -133,7 +133,7 @@ class Optimizer(Shown, Predicting, Trust, Copies):
             feasible=feasible,
             perturbations=perturbations,
         )
-        self._lock = forks.lock()
+        self._lock = fork_locks.lock()
         if storage is not None:
             saving.join(self._core, storage, file, self._describe(), seeded=seed is not None)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bkbopt._support.checks import check_number
 from bkbopt._support.showing import shortened
-from bkbopt.analysis.readings import Told, as_optimizer, predicted, running, told
+from bkbopt.analysis.run_data import Told, as_optimizer, predicted, running, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import tick_whole

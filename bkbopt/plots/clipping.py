@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bkbopt.analysis.readings import Told
+from bkbopt.analysis.run_data import Told
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.style import GREY, ink
 from bkbopt.search.trials.directions import sign_of

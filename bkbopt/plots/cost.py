@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.analysis.readings import as_optimizer
+from bkbopt.analysis.run_data import as_optimizer
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.signatures import picture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.showing import shortened
-from bkbopt.analysis.readings import as_optimizer, bounded, is_modelled, penalised
+from bkbopt.analysis.run_data import as_optimizer, bounded, is_modelled, penalised
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.log.trials import Trial

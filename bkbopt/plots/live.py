@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
-from bkbopt.analysis.readings import values_of
+from bkbopt.analysis.run_data import values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.log.trials import Trial

@@ -8,7 +8,7 @@ import numpy as np
 
 from bkbopt._support.showing import shortened
 from bkbopt.analysis.coordinates import coordinates_of, has_dimensions
-from bkbopt.analysis.readings import as_optimizer, told, values_of
+from bkbopt.analysis.run_data import as_optimizer, told, values_of
 from bkbopt.analysis.sensitivity import variance_shares
 from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer

@@ -12,7 +12,7 @@ from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.row_keys import row_keys
 from bkbopt.analysis.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.analysis.dimensions import Dimension
-from bkbopt.analysis.readings import Told, as_optimizer, bounded, failures, left_out, predicted, running, told
+from bkbopt.analysis.run_data import Told, as_optimizer, bounded, failures, left_out, predicted, running, told
 from bkbopt.analysis.slices import grid_of, likeness, projected
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.analysis.readings import bounded, has_model, left_out, recommended_so_far, told, values_of
+from bkbopt.analysis.run_data import bounded, has_model, left_out, recommended_so_far, told, values_of
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.labels import failed_in_words, name_of
 from bkbopt.plots.runs import convergence

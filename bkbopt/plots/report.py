@@ -10,7 +10,7 @@ from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.settings import in_usual_settings
 from bkbopt._support.showing import with_deviation
 from bkbopt.analysis.coordinates import coordinates_of, has_dimensions
-from bkbopt.analysis.readings import as_optimizer, is_modelled, n_values, values_of
+from bkbopt.analysis.run_data import as_optimizer, is_modelled, n_values, values_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.log.trials import Trial

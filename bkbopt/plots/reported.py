@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from bkbopt.analysis.readings import has_model
+from bkbopt.analysis.run_data import has_model
 from bkbopt.analysis.sensitivity import Share, variance_shares
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.log.trials import Trial

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_choice, check_number
-from bkbopt.analysis.readings import bounded, left_out, recommended_so_far, told
+from bkbopt.analysis.run_data import bounded, left_out, recommended_so_far, told
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.labels import evaluations_of, name_of_all

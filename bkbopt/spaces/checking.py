@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bkbopt._support.paths import at_home
+from bkbopt._support.file_paths import at_home
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.sources import Parts, check_sources, is_stored
 from bkbopt.spaces.tables import (

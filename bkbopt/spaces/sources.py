@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt._support.paths import at_home
+from bkbopt._support.file_paths import at_home
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored_rows import StoredPart

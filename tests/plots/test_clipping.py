@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from matplotlib.axes import Axes
 
 from bkbopt import plots
-from bkbopt.analysis import readings
+from bkbopt.analysis import run_data
 from bkbopt.plots import clipping
 
 
@@ -73,7 +73,7 @@ def test_a_level_outside_of_the_colour_bar_is_not_named() -> None:
         line.remove()
     bar = ax.figure.colorbar(ax.collections[0], ax=ax)
     bar.ax.set_ylim(0.0, opt.clipping_level / 2.0)
-    clipping.mark_level(ax, bar, opt, readings.told(opt))
+    clipping.mark_level(ax, bar, opt, run_data.told(opt))
     assert heights(bar.ax) == []
     assert not ax.get_lines()
 
@@ -88,7 +88,7 @@ def test_a_curve_of_dependence_has_a_line_at_the_level_if_it_comes_there_and_nam
         "worse values clipped here" if is_within else f"worse values clipped at {opt.clipping_level:.4g}"
     ]
     ax.set_ylim(0.0, opt.clipping_level / 2.0)
-    clipping.note_level(ax, opt, readings.told(opt))
+    clipping.note_level(ax, opt, run_data.told(opt))
     assert ax.get_ylim()[1] == opt.clipping_level / 2.0
     assert ax.get_lines()[-1].get_label() == f"worse values clipped at {opt.clipping_level:.4g}"
 

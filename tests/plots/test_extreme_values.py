@@ -13,7 +13,7 @@ import bkbopt as bo
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
 from bkbopt import plots
-from bkbopt.analysis.readings import WIDEST
+from bkbopt.analysis.run_data import WIDEST
 from bkbopt.plots.progress import draw_progress
 from tests.sweeps import slow_but
 

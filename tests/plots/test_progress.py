@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from bkbopt import plots
 from bkbopt.analysis import recommended_so_far
-from bkbopt.analysis.readings import failures, told
+from bkbopt.analysis.run_data import failures, told
 from bkbopt.plots import progress
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gest_api.generator import Generator
 from gest_api.vocs import VOCS
 
-from bkbopt._support import forks
+from bkbopt._support import fork_locks
 from bkbopt._support.checks import check_count
 from bkbopt.adapters.gest.problem import ID, problem_of
 from bkbopt.adapters.gest.reports import evaluated_point
@@ -80,7 +80,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
         self.vocs: VOCS = vocs.model_copy(deep=True)
         self._problem = problem_of(self.vocs)
         self._options = options
-        self._lock = forks.lock()
+        self._lock = fork_locks.lock()
         #: Trials of a `suggest` that failed because fewer points were left than requested; the next call returns them.
         self._left: list[Trial] = []
         self.optimizer = Optimizer(
@@ -160,7 +160,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The inverse of `__getstate__`, with a new optimizer."""
         path, log = state.pop("_path"), state.pop("_log")
-        self.__dict__.update(state, _problem=problem_of(state["vocs"]), _lock=forks.lock())
+        self.__dict__.update(state, _problem=problem_of(state["vocs"]), _lock=fork_locks.lock())
         given = {name: self._options[name] for name in BESIDE_LOG if _is_object(self._options.get(name))}
         self.optimizer = _with_log(log, given) if path is None else Optimizer.open(path, **given)
 

@@ -77,7 +77,7 @@ def _shares(study: Study, target: Target | None) -> "Mapping[str, Share]":
     # Imported here, since a sampler does without it.
     from bkbopt.analysis import variance_shares
     from bkbopt.analysis.coordinates import has_dimensions
-    from bkbopt.analysis.readings import n_values
+    from bkbopt.analysis.run_data import n_values
 
     opt = of_complete(study, target)
     return variance_shares(opt) if has_dimensions(opt) and n_values(opt) else {}

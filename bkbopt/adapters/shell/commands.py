@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from bkbopt import __version__
 from bkbopt._support.compiled import noticed
-from bkbopt._support.paths import at_home
+from bkbopt._support.file_paths import at_home
 from bkbopt.adapters.shell import log_commands, model_commands, readers, space_file, tell_command
 from bkbopt.adapters.shell.rows import Row, as_line
 from bkbopt.adapters.shell.usage import UsageError, as_text

@@ -1,6 +1,6 @@
 """The files that a command reads and writes."""
 
-from bkbopt._support.paths import is_of_log
+from bkbopt._support.file_paths import is_of_log
 from bkbopt.errors import ArgumentError
 
 __all__ = ["check_other_file"]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
-from bkbopt._support.states import Floats, Form, Number
+from bkbopt._support.state_forms import Floats, Form, Number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
 from bkbopt.learners.features.map_states import FORMS

@@ -22,7 +22,7 @@ import numpy as np
 
 from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count, check_number
-from bkbopt._support.states import Count, Form, Kept, Maybe, checked, generator_state
+from bkbopt._support.state_forms import Count, Form, Kept, Maybe, checked, generator_state
 from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.core.rows import as_row, as_rows, within_floats
 from bkbopt.learners.core.state_parts import check_dimension, class_of, params_from_state, params_to_state

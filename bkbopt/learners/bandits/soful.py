@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
-from bkbopt._support.states import Floats, Form, Number
+from bkbopt._support.state_forms import Floats, Form, Number
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners.bandits.linear import LinearBandit, check_sums
 from bkbopt.learners.numerics.growing import GrowingRows, finite

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bkbopt._support.checks import check_count
-from bkbopt._support.states import Form, Kept, checked, generator_state
+from bkbopt._support.state_forms import Form, Kept, checked, generator_state
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.core.hypothesis import Hypothesis
 from bkbopt.learners.core.rows import within_floats

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.checks import check_flag
-from bkbopt._support.states import Count, Form, Kept, checked, refused
+from bkbopt._support.state_forms import Count, Form, Kept, checked, refused
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.core.algorithm import Algorithm
 from bkbopt.learners.core.classes import Classes

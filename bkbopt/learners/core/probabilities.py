@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.states import Floats, Form, Ints
+from bkbopt._support.state_forms import Floats, Form, Ints
 from bkbopt.learners.numerics.losses import Array, Indices
 
 __all__ = ["Recent", "logistic", "softmax"]

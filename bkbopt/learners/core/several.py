@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.states import Count, Form, Kept, checked, refused
+from bkbopt._support.state_forms import Count, Form, Kept, checked, refused
 from bkbopt.learners.core.algorithm import Algorithm
 from bkbopt.learners.numerics.losses import Array
 

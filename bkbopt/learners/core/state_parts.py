@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bkbopt._support.states import Form, Kept, checked, refused
+from bkbopt._support.state_forms import Form, Kept, checked, refused
 from bkbopt.errors import StateFileError
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 from bkbopt.learners.core.classes import Classes

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt._support.states import Floats, Form, Maybe, Number, refused
+from bkbopt._support.state_forms import Floats, Form, Maybe, Number, refused
 from bkbopt.learners.numerics.losses import Array
 
 __all__ = ["FIRST_ROWS", "Units"]

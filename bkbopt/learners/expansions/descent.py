@@ -12,7 +12,7 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
-from bkbopt._support.states import Form, Number
+from bkbopt._support.state_forms import Form, Number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansions.expansion import Budgeted, ExpansionLearner, check_step
 from bkbopt.learners.numerics._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale

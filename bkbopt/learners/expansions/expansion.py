@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
-from bkbopt._support.states import Floats, Form, Ints, Size
+from bkbopt._support.state_forms import Floats, Form, Ints, Size
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.core.algorithm import in_blocks
 from bkbopt.learners.core.hypothesis import Hypothesis

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt._support.states import Count, Floats, Form, Kept, Number, checked, refused
+from bkbopt._support.state_forms import Count, Floats, Form, Kept, Number, checked, refused
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.features.quadrature import QuadratureFourier
 from bkbopt.learners.features.taylor import Taylor

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.states import Floats, Form, Ints
+from bkbopt._support.state_forms import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.learners.numerics.growing import finite

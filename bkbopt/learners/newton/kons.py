@@ -33,7 +33,7 @@ import numpy as np
 
 from bkbopt._support.checks import check_number
 from bkbopt._support.compiled import compiled
-from bkbopt._support.states import Floats, Form, Ints
+from bkbopt._support.state_forms import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.core.algorithm import in_blocks
 from bkbopt.learners.newton.newton import NewtonLearner, Rule, step_weight

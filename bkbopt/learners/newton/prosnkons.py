@@ -22,7 +22,7 @@ import numpy as np
 
 from bkbopt._support.checks import check_flag, check_number, check_size
 from bkbopt._support.compiled import compiled
-from bkbopt._support.states import Floats, Form, Size
+from bkbopt._support.state_forms import Floats, Form, Size
 from bkbopt.learners.core.algorithm import in_blocks
 from bkbopt.learners.newton.newton import NewtonLearner, Rule, step_weight
 from bkbopt.learners.numerics._loops_kernel import axpy, inner, product

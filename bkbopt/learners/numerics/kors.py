@@ -25,7 +25,7 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.learners.numerics.losses import Array, Indices

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.learners.numerics.gram import Gram
 from bkbopt.learners.numerics.growing import GrowingRows
 from bkbopt.learners.numerics.kors import KORS

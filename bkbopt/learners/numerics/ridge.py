@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from bkbopt._support.compiled import fast
-from bkbopt._support.states import Floats, Form, Number
+from bkbopt._support.state_forms import Floats, Form, Number
 from bkbopt._support.threads import small_scipy_work
 from bkbopt.learners.numerics.losses import Array
 

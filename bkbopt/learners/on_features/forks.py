@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
-from bkbopt._support.states import Count, Floats, Form
+from bkbopt._support.state_forms import Count, Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansions.expansion import rows_of
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, sketch_map

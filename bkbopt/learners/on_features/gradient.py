@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bkbopt._support.checks import check_size
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_number, check_size
-from bkbopt._support.states import Count, Floats, Form, Maybe
+from bkbopt._support.state_forms import Count, Floats, Form, Maybe
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners.core.hypothesis import Hypothesis
 from bkbopt.learners.expansions.descent import kogd

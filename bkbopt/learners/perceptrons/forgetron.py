@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bkbopt._support.compiled import compiled
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.learners.expansions.expansion import Budgeted, MatrixLearner
 from bkbopt.learners.numerics._loops_kernel import Block, Support, append, inner, kernel_row, remove, scale
 from bkbopt.learners.numerics.losses import Array

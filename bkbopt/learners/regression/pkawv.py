@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from bkbopt._support.checks import check_count, check_flag, check_number, check_size
-from bkbopt._support.states import Form, Number, Part
+from bkbopt._support.state_forms import Form, Number, Part
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.core.algorithm import in_blocks

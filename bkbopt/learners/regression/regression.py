@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bkbopt._support.checks import check_number
-from bkbopt._support.states import Floats, Form, Number
+from bkbopt._support.state_forms import Floats, Form, Number
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.core.algorithm import in_blocks
 from bkbopt.learners.core.hypothesis import Hypothesis

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from bkbopt import __version__
 from bkbopt._support.checks import check_count
-from bkbopt._support.paths import is_of_log
+from bkbopt._support.file_paths import is_of_log
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.confidence import Confidence

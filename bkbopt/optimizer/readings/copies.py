@@ -4,7 +4,7 @@ import logging
 import os
 from typing import Any, NoReturn, Self
 
-from bkbopt._support import forks
+from bkbopt._support import fork_locks
 from bkbopt.errors import ArgumentTypeError, StorageError
 from bkbopt.optimizer.arguments.naming import as_objective
 from bkbopt.optimizer.designers import saving
@@ -51,7 +51,7 @@ class Copies(Given):
         k = as_objective(objective, len(self.directions), self.objectives)
         single = object.__new__(type(self))
         single._aims, single._acquisition = self._aims.with_one(k), self._acquisition
-        single._core, single._lock = with_one_objective(self._core, k), forks.lock()
+        single._core, single._lock = with_one_objective(self._core, k), fork_locks.lock()
         return single
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -26,7 +26,7 @@ from bkbopt.kernels import Kernel
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import log_evidence
 from bkbopt.surrogates.fit_data import FitData
-from bkbopt.surrogates.outliers import gains, predictions_from_others
+from bkbopt.surrogates.left_out import gains, predictions_from_others
 
 __all__ = ["FEWEST_VALUES", "judge", "occur_once", "without_outliers"]
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bkbopt._support.states import Floats, Form
+from bkbopt._support.state_forms import Floats, Form
 from bkbopt.learners import OnlineLearner
 from bkbopt.learners.numerics.losses import Array
 

@@ -45,7 +45,7 @@ def gains(y: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from bkbopt.surrogates.outliers import gains
+        >>> from bkbopt.surrogates.left_out import gains
         >>> zero, one = torch.zeros(3), torch.ones(3)
         >>> gains(torch.tensor([0.5, 3.0, 5.0]), zero, one)
         tensor([ 0.0000,  2.9014, 10.3906])

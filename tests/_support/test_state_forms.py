@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bkbopt._support.states import Count, Floats, Form, Ints, Maybe, Number, Size, checked, generator_state
+from bkbopt._support.state_forms import Count, Floats, Form, Ints, Maybe, Number, Size, checked, generator_state
 from bkbopt.errors import StateFileError
 
 FORM = Form(

@@ -10,8 +10,8 @@ from sklearn.gaussian_process.kernels import Matern
 from torch import Tensor
 
 from bkbopt.kernels import matern52
-from bkbopt.surrogates import outliers
-from bkbopt.surrogates.outliers import gains, predictions_from_others
+from bkbopt.surrogates import left_out
+from bkbopt.surrogates.left_out import gains, predictions_from_others
 
 LAM, LENGTHSCALE = 0.04, 0.4
 
@@ -45,20 +45,20 @@ def test_each_value_is_predicted_from_all_other_kept_ones() -> None:
 
 
 def test_of_many_points_a_subset_predicts_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outliers, "MOST", 20)
-    monkeypatch.setattr(outliers, "BLOCK", 7)
+    monkeypatch.setattr(left_out, "MOST", 20)
+    monkeypatch.setattr(left_out, "BLOCK", 7)
     X, y = (part[:30] for part in data()[:2])  # without repeats
     every = torch.ones(30, dtype=torch.bool)
     mean, variance = predictions_from_others(X, y, every, matern52(2, LENGTHSCALE), LAM, np.random.default_rng(0))
-    taken = outliers.FitData.of(observed(X, y)).subset(20, np.random.default_rng(0)).U
+    taken = left_out.FitData.of(observed(X, y)).subset(20, np.random.default_rng(0)).U
     is_taken = (X[:, None] == taken).all(2).any(1)
     assert int(is_taken.sum()) == 20
     expected = torch.tensor([from_others(X, y, is_taken, i) for i in range(30)], dtype=torch.float64)
     torch.testing.assert_close(torch.stack([mean, variance], 1), expected, rtol=1e-8, atol=1e-10)
 
 
-def observed(X: Tensor, y: Tensor) -> outliers.Observations:
-    out = outliers.Observations(2)
+def observed(X: Tensor, y: Tensor) -> left_out.Observations:
+    out = left_out.Observations(2)
     out.add(X, y)
     return out
 

@@ -5,8 +5,8 @@ import pytest
 
 import bkbopt as bo
 from bkbopt import errors
-from bkbopt.analysis import readings
-from bkbopt.analysis.readings import told
+from bkbopt.analysis import run_data
+from bkbopt.analysis.run_data import told
 
 
 def test_trials_that_are_told_together_keep_their_points_and_their_order() -> None:
@@ -20,7 +20,7 @@ def test_trials_that_are_told_together_keep_their_points_and_their_order() -> No
     several = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
     first, second = several.ask(2)
     several.tell([second, first], [[1.0, 4.0], [2.0, 3.0]])
-    assert readings.values_of(several, 0).tolist() == [1.0, 2.0]
+    assert run_data.values_of(several, 0).tolist() == [1.0, 2.0]
 
 
 def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_recommends() -> None:
@@ -38,8 +38,8 @@ def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_reco
         before.tell(point, value)
         expected.append(float(opt.predict(before.recommend().params)[0][0]))
     # Twelve values are fewer than the looks, which are close at the beginning: some of the last are skipped.
-    found = readings.recommended_so_far(opt)
-    looks = np.unique(np.ceil(12 * np.linspace(0.0, 1.0, readings.LOOKS + 1)[1:] ** 2).astype(int))
+    found = run_data.recommended_so_far(opt)
+    looks = np.unique(np.ceil(12 * np.linspace(0.0, 1.0, run_data.LOOKS + 1)[1:] ** 2).astype(int))
     assert len(looks) > 8
     np.testing.assert_allclose(found[looks - 1], np.array(expected)[looks - 1], rtol=1e-9)  # two orders of learning
     held = [found[looks[looks <= t][-1] - 1] for t in range(1, 13)]
@@ -52,13 +52,13 @@ def test_recommendations_over_trials_have_the_present_posterior_means() -> None:
     opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])
     lucky, good = opt.predict([{"x0": 0.2}, {"x0": 0.8}])[0]
     assert lucky < 0.0 < good
-    found = readings.recommended_so_far(opt)
+    found = run_data.recommended_so_far(opt)
     np.testing.assert_allclose(found[[0, 1, 7]], [lucky, lucky, good], rtol=1e-12)
 
 
 def test_at_the_end_it_is_what_the_optimizer_recommends(mixed: bo.Optimizer, arms: bo.Optimizer) -> None:
     for opt in (mixed, arms):
-        assert readings.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
+        assert run_data.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
 
 
 def test_of_many_values_the_curve_begins_at_the_first_look() -> None:
@@ -66,7 +66,7 @@ def test_of_many_values_the_curve_begins_at_the_first_look() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], surrogate=surrogate, fit=False, seed=0)
     x = np.random.default_rng(0).random(900)
     opt.tell([{"x0": each} for each in x.tolist()], np.sin(6.0 * x))
-    found = readings.recommended_so_far(opt)
+    found = run_data.recommended_so_far(opt)
     assert np.isnan(found).tolist() == [True] * 2 + [False] * 898
     assert found[-1] == opt.recommend().mean
 
@@ -74,12 +74,12 @@ def test_of_many_values_the_curve_begins_at_the_first_look() -> None:
 def test_nothing_is_recommended_before_a_trial_is_feasible() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, 3.0, 2.0, 2.5], constraints={"heat": [1.0, 0.0, -1.0, 0]})
-    assert np.isnan(readings.recommended_so_far(opt)).tolist() == [True, False, False, False]
+    assert np.isnan(run_data.recommended_so_far(opt)).tolist() == [True, False, False, False]
 
 
 def test_what_is_no_optimizer_or_has_several_objectives_is_refused() -> None:
     with pytest.raises(errors.ArgumentTypeError, match="opt: expected a bkbopt Optimizer, got str"):
-        readings.recommended_so_far("opt")  # type: ignore[arg-type]
+        run_data.recommended_so_far("opt")  # type: ignore[arg-type]
     several = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
     with pytest.raises(errors.ArgumentError, match="opt: expected an optimizer with a single objective, got one with"):
-        readings.recommended_so_far(several)
+        run_data.recommended_so_far(several)

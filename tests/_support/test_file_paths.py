@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bkbopt._support.paths import at_home, is_of_log, names_folder
+from bkbopt._support.file_paths import at_home, is_of_log, names_folder
 
 
 @pytest.mark.parametrize(
