@@ -387,8 +387,8 @@ MODELS = (
     Fault(
         "any number of the user's schedule is taken",
         "search/models.py",
-        "beta_of(self.confidence, context)",
-        "self.confidence(context)",
+        "beta_of(self.schedule, context)",
+        "self.schedule(context)",
         ("search/test_models.py",),
     ),
     Fault(

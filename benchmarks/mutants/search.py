@@ -419,7 +419,7 @@ SEARCH = (
     Fault(
         "large batches are greedy under the user's own schedule of beta",
         "search/options.py",
-        "self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)",
+        "self.rule.is_upper_bound and self.models.fit and isinstance(self.schedule, Practical)",
         "self.rule.is_upper_bound and self.models.fit",
         ("search/test_choosing.py",),
     ),

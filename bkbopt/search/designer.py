@@ -299,7 +299,7 @@ class Designer:
         return models
 
     def _new_models(self, first: int) -> Models:
-        return Models(self.history, self.options.models, self.options.confidence, self.seed, first)
+        return Models(self.history, self.options.models, self.options.schedule, self.seed, first)
 
     def upper_bound(self, posteriors: Posteriors) -> float:
         """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""

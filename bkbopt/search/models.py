@@ -49,13 +49,13 @@ class Models:
     Args:
         history: the trials.
         options: options of every model.
-        confidence: the schedule of beta.
+        schedule: the schedule of beta.
         seed: seed of all random numbers.
         first: number of values at the first fit.
     """
 
-    def __init__(self, history: History, options: ModelOptions, confidence: Confidence, seed: int, first: int) -> None:
-        self.history, self.options, self.confidence = history, options, confidence
+    def __init__(self, history: History, options: ModelOptions, schedule: Confidence, seed: int, first: int) -> None:
+        self.history, self.options, self.schedule = history, options, schedule
         self.seed, self.first = seed, first
         #: Constraints and failing are always fitted, since the user's kernel and noise are those of the objective.
         self._limit_options = replace(options, fit=True)
@@ -180,7 +180,7 @@ class Models:
         return Posteriors(
             models=tuple(quantity.model(pending, numbers, beyond_budget=beyond) for quantity in self.objectives),
             contexts=contexts,
-            betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
+            betas=tuple(width * beta_of(self.schedule, context) for context in contexts),
             constraints=tuple(
                 Constraint(quantity.model(counted, numbers, beyond_budget=beyond), quantity.zero)
                 for quantity in self.limits

@@ -22,7 +22,7 @@ class Options:
         models: options of the models of all quantities.
         n_startup_trials: number of values before the models are used; failed ones count half, see `startup`.
         rule: the acquisition function.
-        confidence: schedule of beta.
+        schedule: schedule of beta.
         avoid_duplicates: whether no point of a discrete set is proposed twice.
         repeat_when_exhausted: whether points of a discrete set are proposed again when all have been proposed or have
             failed; otherwise `SpaceExhaustedError` is raised.
@@ -33,7 +33,7 @@ class Options:
     models: ModelOptions
     n_startup_trials: int = 10
     rule: AcquisitionRule = ACQUISITIONS["ucb"]
-    confidence: Confidence = field(default_factory=Practical)
+    schedule: Confidence = field(default_factory=Practical)
     avoid_duplicates: bool = False
     repeat_when_exhausted: bool = False
     perturbations: bool = True
@@ -55,7 +55,7 @@ class Options:
 
         Suggestions of long searches and of large batches then may have another width, see `choosing.width_of`.
         """
-        return self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)
+        return self.rule.is_upper_bound and self.models.fit and isinstance(self.schedule, Practical)
 
     def exclusions(self, stricter: Iterable[T], closed: T, pending: T, nothing: T) -> list[T]:
         """Sets of points that are excluded, in order; each is used if the one before left no point.

@@ -267,7 +267,7 @@ def test_a_narrow_suggestion_of_several_objectives_has_a_smaller_beta_for_each()
 
 @pytest.mark.parametrize(
     "options",
-    [Options(ModelOptions(bo.BKB()), confidence=Constant(2.0)), Options(ModelOptions(bo.BKB(), fit=False))],
+    [Options(ModelOptions(bo.BKB()), schedule=Constant(2.0)), Options(ModelOptions(bo.BKB(), fit=False))],
     ids=["a schedule of the user's", "a kernel of the user's"],
 )
 def test_what_the_user_chose_is_followed_in_long_searches_and_large_batches_too(options: Options) -> None:

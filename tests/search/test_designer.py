@@ -150,7 +150,7 @@ def test_trial_of_a_perturbation_is_global_where_there_are_none() -> None:
 @pytest.mark.parametrize("acquisition", ["ucb", "logei", "thompson"])
 def test_wide_step_is_that_of_a_global_search_with_its_beta(acquisition: str) -> None:
     mine = designer(FLOATS, rule=ACQUISITIONS[acquisition])
-    wide = designer(FLOATS, confidence=Constant(WIDE_BETA), perturbations=False)
+    wide = designer(FLOATS, schedule=Constant(WIDE_BETA), perturbations=False)
     for number in WIDE[:3]:
         assert suggested(mine, number) == suggested(wide, number)
 

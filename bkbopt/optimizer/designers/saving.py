@@ -85,7 +85,7 @@ def describe_options(core: LoggedDesigner, aims: Aims, acquisition: object) -> d
         "deterministic": options.models.deterministic,
         "perturbations": options.perturbations,
         "feasible": known_constraint.stored(core.feasible),
-        "beta": describe_schedule(options.confidence),
+        "beta": describe_schedule(options.schedule),
         "surrogate": describe_surrogate(options.surrogate),
     }
 

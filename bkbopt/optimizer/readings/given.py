@@ -61,7 +61,7 @@ class Given(HasLog):
     @property
     def confidence(self) -> Confidence:
         """Schedule of beta."""
-        return self._core.designer.options.confidence
+        return self._core.designer.options.schedule
 
     @property
     def storage(self) -> str | None:
@@ -100,7 +100,7 @@ def _shown(core: LoggedDesigner, aims: Aims, rule: object) -> dict[str, Any]:
         "n_startup_trials": options.n_startup_trials,
         "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
         "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),
-        "beta": options.confidence,
+        "beta": options.schedule,
         "fit": models.fit,
         "duplicates": "avoid" if options.avoid_duplicates else "allow",
         "deterministic": models.deterministic,

@@ -153,7 +153,7 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     x, lower = posteriors.lower_bound()
     upper = max(designer.upper_bound(posteriors), lower)
     confidence_gap, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
-    if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
+    if _is_guaranteed(designer.options.schedule) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
         whole = assumed(designer.problem, designer.history.encoding, point)
         (feasible,) = feasibilities(designer, x[None])
@@ -164,9 +164,9 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     return RegretCertificate(bound, params_of(point, index), index, confidence, confidence_gap, width, feasible)
 
 
-def _is_guaranteed(confidence: Confidence) -> bool:
+def _is_guaranteed(schedule: Confidence) -> bool:
     """Whether a theorem guarantees the confidence bounds of this schedule."""
-    inner = confidence.inner if isinstance(confidence, Batch) else confidence
+    inner = schedule.inner if isinstance(schedule, Batch) else schedule
     return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 
 
