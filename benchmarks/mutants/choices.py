@@ -59,7 +59,7 @@ CHOICES = (
         "search/criteria/expected.py",
         "SURE = 0.9",
         "SURE = 0.5",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "a front keeps dominated points of equal sums",

@@ -18,14 +18,14 @@ MODELS = (
         "search/models.py",
         "if not (noisy_only and quantity.is_noiseless):",
         "if quantity.ready:",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "without noise zeros of a constraint are compared by posterior mean",
         "search/quantities/holding.py",
         "if not quantity.is_noiseless:",
         "if True:",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "a mark of failures ends a row late",
@@ -53,14 +53,14 @@ MODELS = (
         "search/models.py",
         "(0.5 * (1.0 - self.failing.predict(X)[0]))",
         "(0.5 * (1.0 + self.failing.predict(X)[0]))",
-        ("optimizer/test_success_probability.py",),
+        ("optimizer/results/test_success_probability.py",),
     ),
     Fault(
         "failures at random have the probability of a place",
         "search/models.py",
         "if self._fails_at_random:\n            labels",
         "if False:\n            labels",
-        ("optimizer/test_success_probability.py",),
+        ("optimizer/results/test_success_probability.py",),
     ),
     Fault(
         "constraints hold above zero",
@@ -291,7 +291,7 @@ MODELS = (
         "search/quantities/fitting.py",
         "(lam / noises).clamp(*WEIGHTS)",
         "(lam / noises).clamp(1e-12, 1e12)",
-        ("optimizer/test_predictions.py",),
+        ("optimizer/results/test_predictions.py",),
     ),
     Fault(
         "values that look like outliers in the first fit are the only ones",

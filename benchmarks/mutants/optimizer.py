@@ -4,18 +4,22 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["OPTIMIZER"]
 
-ATTRIBUTES = ("optimizer/test_attributes.py",)
-OBJECTIVES = ("optimizer/test_objectives.py",)
-MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_minimizing_ends.py", "optimizer/test_sharing.py")
-OPENING = ("optimizer/test_storage_opening.py",)
+ATTRIBUTES = ("optimizer/log/test_attributes.py",)
+OBJECTIVES = ("optimizer/log/test_objectives.py",)
+MINIMIZING = (
+    "optimizer/running/test_minimizing.py",
+    "optimizer/running/test_minimizing_ends.py",
+    "optimizer/test_sharing.py",
+)
+OPENING = ("optimizer/designers/test_storage_opening.py",)
 QUEUE = ("optimizer/test_held_and_queued.py",)
-TELLING = ("optimizer/test_telling.py", "optimizer/test_telling_tables.py")
-TRIALS = ("optimizer/test_trials.py",)
-STORAGE = ("optimizer/test_storage.py",)
+TELLING = ("optimizer/telling/test_telling.py", "optimizer/telling/test_telling_tables.py")
+TRIALS = ("optimizer/log/test_trials.py",)
+STORAGE = ("optimizer/designers/test_storage.py",)
 CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
 CHANGED = ("optimizer/test_changed_spaces.py",)
-REPLACED = ("optimizer/test_replaced_outcomes.py",)
+REPLACED = ("optimizer/telling/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
@@ -30,14 +34,14 @@ OPTIMIZER = (
         "optimizer/translation/log_spaces.py",
         "other._pairs = [*self._pairs]",
         "other._pairs = self._pairs",
-        ("optimizer/test_single_objective.py",),
+        ("optimizer/designers/test_single_objective.py",),
     ),
     Fault(
         "a copy with one objective has the noise of the first one",
         "optimizer/designers/single_objective.py",
         "trial.stds[k : k + 1]",
         "trial.stds[:1]",
-        ("optimizer/test_single_objective.py",),
+        ("optimizer/designers/test_single_objective.py",),
     ),
     Fault(
         "a trial that is reported as lost has failed",
@@ -128,14 +132,14 @@ OPTIMIZER = (
         "optimizer/running/stopping.py",
         "and is_feasible and optimizer._has_all_constraints",
         "and is_feasible",
-        ("optimizer/test_minimizing.py",),
+        ("optimizer/running/test_minimizing.py",),
     ),
     Fault(
         "a run ends where no feasible point is recommended",
         "optimizer/running/stopping.py",
         "or found.feasibility >= 0.5",
         "or True",
-        ("optimizer/test_minimizing.py",),
+        ("optimizer/running/test_minimizing.py",),
     ),
     Fault(
         "suggestions name a row that has a trial, though an equal one has none",
@@ -149,21 +153,21 @@ OPTIMIZER = (
         "optimizer/results/lone_values.py",
         " or float(obs.repeats[rows]) > 0.0",
         "",
-        ("optimizer/test_lone_values.py",),
+        ("optimizer/results/test_lone_values.py",),
     ),
     Fault(
         "a value of an objective without noise is suspicious",
         "optimizer/results/lone_values.py",
         " or objective.noisiness.fitter.options.deterministic",
         "",
-        ("optimizer/test_lone_values.py",),
+        ("optimizer/results/test_lone_values.py",),
     ),
     Fault(
         "a table that is told twice is not noted",
         "optimizer/telling/told_points.py",
         "for trial in points) - known:",
         "for trial in points) & known:",
-        ("optimizer/test_told_points.py",),
+        ("optimizer/telling/test_told_points.py",),
     ),
     Fault(
         "points that lack new parameters rank behind none outside of the space",
@@ -198,7 +202,7 @@ OPTIMIZER = (
         "optimizer/results/recommendations.py",
         "q.measured if q.is_noiseless else self._known.means[:, k]",
         "self._known.means[:, k]",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "an interrupt loses what was told",
@@ -298,7 +302,7 @@ OPTIMIZER = (
         "optimizer/log/log_file.py",
         "            if views != [log_rows.view(arguments, described, has_attrs=has_attrs)]:\n",
         "            if not views:\n",
-        ("optimizer/test_saving_refusals.py",),
+        ("optimizer/designers/test_saving_refusals.py",),
     ),
     Fault(
         "a transaction that an interrupt left open stays open",
@@ -361,7 +365,7 @@ OPTIMIZER = (
         "optimizer/log/log_schema.py",
         "!= row[at]:\n",
         "!= row[at] and False:\n",
-        ("optimizer/test_log_schema.py",),
+        ("optimizer/log/test_log_schema.py",),
     ),
     Fault(
         "another pool of the same shape is taken for that of the log",
@@ -396,28 +400,28 @@ OPTIMIZER = (
         "optimizer/optimizer.py",
         "recover(-math.inf, True,",
         "recover(-math.inf, False,",
-        ("optimizer/test_minimizing_ends.py",),
+        ("optimizer/running/test_minimizing_ends.py",),
     ),
     Fault(
         "the point that ended the run is queued",
         "optimizer/running/minimizing.py",
         "interrupted = not isinstance(sys.exception(), Exception)",
         "interrupted = True",
-        ("optimizer/test_minimizing_ends.py",),
+        ("optimizer/running/test_minimizing_ends.py",),
     ),
     Fault(
         "the search learns that lost trials failed",
         "optimizer/translation/log_entries.py",
         "if entry.is_lost else",
         "if False else",
-        ("optimizer/test_minimizing_ends.py", "optimizer/test_unfinished_trials.py"),
+        ("optimizer/running/test_minimizing_ends.py", "optimizer/test_unfinished_trials.py"),
     ),
     Fault(
         "points that the stated constraint refuses are recommended",
         "optimizer/results/labelled_recommendations.py",
         "return is_whole and (problem.feasible is None or problem.feasible(point))",
         "return is_whole",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "a later callback overrules an earlier one",
@@ -438,14 +442,14 @@ OPTIMIZER = (
         "optimizer/results/recommendations.py",
         "best[rows] - CAUTION * ",
         "best[rows] - 0.0 * ",
-        ("optimizer/test_recommendations.py",),
+        ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
         "pruned trials are as certain as others",
         "optimizer/results/recommendations.py",
         "torch.where(self._complete[rows], variance, prior)",
         "variance",
-        ("optimizer/test_recommendations.py", "adapters/optuna/test_reports.py"),
+        ("optimizer/results/test_recommendations.py", "adapters/optuna/test_reports.py"),
     ),
     Fault(
         "a choice of None is a gap in a table",
@@ -480,6 +484,6 @@ OPTIMIZER = (
         "optimizer/results/recommendations.py",
         "models.of_first(end)",
         "models.of_first(ends[-1])",
-        ("optimizer/test_earlier_recommendations.py", "plots/test_progress.py"),
+        ("optimizer/results/test_earlier_recommendations.py", "plots/test_progress.py"),
     ),
 )

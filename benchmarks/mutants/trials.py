@@ -189,6 +189,6 @@ TRIALS = (
         "search/models.py",
         "rows.places < n) for name, quantity",
         "rows.places >= 0) for name, quantity",
-        ("optimizer/test_earlier_recommendations.py",),
+        ("optimizer/results/test_earlier_recommendations.py",),
     ),
 )

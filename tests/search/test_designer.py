@@ -306,7 +306,7 @@ print(json.dumps([dict(s.point) for s in mine.suggest(json.loads(sys.argv[1]), n
 """
 
 
-@pytest.mark.slow  # tests/optimizer/test_saving.py has the same of whole logs
+@pytest.mark.slow  # tests/optimizer/designers/test_saving.py has the same of whole logs
 def test_same_log_gives_the_same_suggestions_in_another_process() -> None:
     root = str(Path(bo.__file__).parents[1])
     command = [sys.executable, "-c", SCRIPT, "12", root]

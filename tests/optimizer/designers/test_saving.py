@@ -17,7 +17,7 @@ from bkbopt.kernels import rbf
 from tests.optimizer.logs_to_save import CASES, POOL, advance, optimizer
 from tests.sweeps import slow_but
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 #: Cases that the fast suite plays; the others change an option that the file holds as these.
 FAST = ("pool", "conditional", "several objectives", "constraints", "box by PKAWV", "fixed")
