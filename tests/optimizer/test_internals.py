@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import bkbopt as bo
 from bkbopt.optimizer.designers.locking import HasLog
 
@@ -27,6 +25,7 @@ def test_an_internal_name_is_noticed() -> None:
     assert taken(ast.parse("self._lock, sampler._lock, opt.trials")) == set()
 
 
-@pytest.mark.parametrize("path", ABOVE, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_modules_above_read_no_internal_name(path: Path) -> None:
-    assert taken(ast.parse(path.read_text(encoding="utf-8"))) == set()
+def test_modules_above_read_no_internal_name() -> None:
+    found = {path.relative_to(ROOT).as_posix(): taken(ast.parse(path.read_text(encoding="utf-8"))) for path in ABOVE}
+    assert len(found) > 50
+    assert {name: taken for name, taken in found.items() if taken} == {}
