@@ -20,6 +20,7 @@ CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
 CHANGED = ("optimizer/test_changed_spaces.py",)
 REPLACED = ("optimizer/telling/test_replaced_outcomes.py",)
+RULES = ("optimizer/arguments/test_known_constraints.py",)
 
 OPTIMIZER = (
     Fault(
@@ -70,6 +71,34 @@ OPTIMIZER = (
         "if self._is_over(entry.trial.id) and self._is_other(entry)]",
         "if self._is_over(entry.trial.id)]",
         ATTRIBUTES,
+    ),
+    Fault(
+        "the function of one process is that of a log as soon as it sets a space",
+        "optimizer/designers/coming.py",
+        "if has_constraint and stored(",
+        "if stored(",
+        RULES,
+    ),
+    Fault(
+        "a function that was refused is used",
+        "optimizer/designers/logged_designer.py",
+        "self._coming = replace(coming, feasible=self.feasible)",
+        "pass",
+        RULES,
+    ),
+    Fault(
+        "rules that are set during an ask do not hold for its trial",
+        "optimizer/designers/logged_designer.py",
+        "self.log.waiting, len(self.spaces), self.feasible",
+        "self.log.waiting, len(self.spaces), None",
+        RULES,
+    ),
+    Fault(
+        "rules are not read again for other choices",
+        "optimizer/arguments/known_constraint.py",
+        "current.rules == kept and current.candidates is candidates",
+        "current.rules == kept",
+        RULES,
     ),
     Fault(
         "a trial that is asked loses what it got in the queue",
@@ -335,8 +364,8 @@ OPTIMIZER = (
     Fault(
         "a space that an interrupt kept from being used is never used",
         "optimizer/designers/logged_designer.py",
-        "        self.log.mend()\n        self._use_last()\n",
-        "        self.log.mend()\n",
+        "self._coming.feasible, None\n        self._use_last()\n",
+        "self._coming.feasible, None\n",
         INTERRUPTS,
     ),
     Fault(

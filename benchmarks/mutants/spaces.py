@@ -9,10 +9,32 @@ CONDITIONS = ("spaces/test_conditions.py",)
 ENCODING = ("spaces/test_encoding.py",)
 POOL = ("spaces/test_pool.py",)
 PRODUCT = ("spaces/test_product_pool.py",)
+RULES = ("spaces/test_rules.py",)
 SUCCESSION = ("spaces/test_succession.py",)
 SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
+    Fault(
+        "a comment hides the lines behind it",
+        "spaces/rules.py",
+        r"|(#[^\n\r]*)|",
+        "|(#.*)|",
+        RULES,
+    ),
+    Fault(
+        "a rule without a value holds",
+        "spaces/rules.py",
+        "except (ArithmeticError, ValueError):  # 1 / 0, exp(1000), log(-1)\n        return False",
+        "except (ArithmeticError, ValueError):\n        return True",
+        RULES,
+    ),
+    Fault(
+        "of names that Python normalises to one the first is meant",
+        "spaces/rules.py",
+        "name = alike[0] if len(alike) == 1 else name",
+        "name = alike[0] if alike else name",
+        RULES,
+    ),
     Fault(
         "long tails of a pool's columns are not compressed",
         "spaces/columns.py",

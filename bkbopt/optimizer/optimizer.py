@@ -135,7 +135,7 @@ class Optimizer(Shown, Predicting, Trust, Copies):
         )
         self._lock = fork_locks.lock()
         if storage is not None:
-            saving.join(self._core, storage, file, self._describe(), seeded=seed is not None)
+            saving.join(self._core, storage, file, self._describe(), seeded=seed is not None, free=feasible is None)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

@@ -201,7 +201,9 @@ class Designer:
         Raises:
             SpaceExhaustedError, ArgumentError: no feasible point with these values is left to propose.
         """
-        whole = completed(self.problem, point)
+        whole, feasible = completed(self.problem, point), self.problem.feasible
+        if whole is not None and feasible is not None and not feasible(whole[0]):  # the constraint may be another one
+            raise SpaceExhaustedError("feasible: expected a feasible point, got one that is not; queue another point.")
         if whole is None:
             return self.suggest(1, number=number, fixed=point, running=running)[0]
         diagnostics = Diagnostics(trial=number, n_values=self.history.n_complete)

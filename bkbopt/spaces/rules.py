@@ -26,7 +26,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import is_real, same, shown
+from bkbopt.spaces.values import as_float, is_real, same, shown
 
 __all__ = ["FUNCTIONS", "Rules", "Values", "are_rules"]
 
@@ -49,10 +49,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": math.sqrt,
 }
 _OF_SEVERAL = ("max", "min")
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The product, as a double beyond their range: products of whole numbers would grow from factor to factor."""
+    product = a * b
+    return as_float(product) if type(product) is int and product.bit_length() > LARGEST else product
+
+
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: _product,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
@@ -66,10 +74,18 @@ _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 #: Longest text of a rule, and most levels of brackets and operators in it.
 LONGEST, DEEPEST = 10_000, 100
+#: A shorter text does not overflow the stack of Python's parser, which it calls a lack of memory.
+SHORT = 100
+#: Most bits of a whole number that is the product of others.
+LARGEST = 1023
 #: Words for operators of other languages.
 _INSTEAD = {"&": "and", "|": "or", "!": "not", "^": "**", "=": "=="}
+_SWAPPED = {"=>": ">=", "=<": "<=", "<>": "!="}
+#: Characters that Python's parser does not read: null, and halves of surrogate pairs.
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _WORDS = "expected and, or, not between comparisons, in place of & and |"
-_QUOTED = re.compile(r"`([^`]+)`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+#: Names between backticks, text between quotes, comments, and ends of lines.
+_TOKENS = re.compile(r"`([^`]+)`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(#[^\n\r]*)|([\n\r])", re.DOTALL)
 
 
 def are_rules(given: object) -> bool:
@@ -130,21 +146,24 @@ class _Parser:
     def __init__(self, text: str, values: Values) -> None:
         self.text, self.values = text, values
         self.names: set[str] = set()
+        if len(text) > LONGEST:
+            raise ArgumentError(f"feasible: expected rules of {LONGEST} characters at most, got {len(text)}.")
+        if found := _UNREADABLE.search(text):
+            raise self._wrong(f"expected text without {'null' if found[0] == chr(0) else 'surrogate'} characters")
         self._quoted: dict[str, str] = {}
-        #: The text with placeholders, of which the syntax tree is.
-        self._source = _QUOTED.sub(self._placeholder, text.replace("\n", " "))
-        #: Python's parser normalises names: the micro sign becomes the letter.
-        self._normalised = {unicodedata.normalize("NFKC", name): name for name in values}
+        #: What names of placeholders begin with: more underscores in a row than there are in the text.
+        self._prefix = "_" * (1 + max(map(len, re.findall("_+", text)), default=0))
+        #: The text in one line, with placeholders and without comments, of which the syntax tree is.
+        self._source = _TOKENS.sub(self._in_one_line, text).strip()
+        self._bytes = self._source.encode()
 
     def parsed(self) -> tuple[frozenset[str], _Read]:
         """The names of the parameters in the rule, and whether it holds, as a function of all parameters."""
-        if len(self.text) > LONGEST:
-            raise ArgumentError(f"feasible: expected rules of {LONGEST} characters at most, got {len(self.text)}.")
-        if "\0" in self.text:
-            raise self._wrong("expected text without null characters")
         try:
             tree = ast.parse(self._source, mode="eval").body
         except (SyntaxError, MemoryError, RecursionError) as error:
+            if isinstance(error, MemoryError) and len(self.text) < SHORT:
+                raise
             raise self._wrong("expected a comparison, as 'x + y <= 1'", self._advice(error)) from None
         read = self._flag(tree, 0)
         if not self.names:
@@ -153,30 +172,40 @@ class _Parser:
 
     # -- names and messages ------------------------------------------------------------------------------------------
 
-    def _placeholder(self, match: re.Match[str]) -> str:
-        """A name for a quoted name, which Python's parser takes; other text as it is."""
-        if match[1] is None:
-            return match[0]
-        name = f"__{len(self._quoted)}__"
-        self._quoted[name] = match[1]
-        return name
+    def _in_one_line(self, match: re.Match[str]) -> str:
+        """A name for a quoted name, which Python's parser takes; a space for a comment or the end of a line."""
+        if match[1] is not None:
+            name = f"{self._prefix}{len(self._quoted)}_"
+            self._quoted[name] = match[1]
+            return f" {name} "
+        if match[2] is not None or match[3] is not None:
+            return " "
+        return match[0].replace("\n", "\\n").replace("\r", "\\r")
 
     def _wrong(self, expected: str, advice: str = "") -> ArgumentError:
+        advice = advice or self._unquoted()
         end = "" if advice.endswith("?") else "."
         return ArgumentError(f"feasible: {expected}, got the rule {shown(self.text)}{advice}{end}")
 
     def _advice(self, error: BaseException) -> str:
-        bare = _QUOTED.sub("", self.text)
+        bare = _TOKENS.sub("", self.text)
+        for sign, instead in _SWAPPED.items():
+            if sign in bare:
+                return f"; write {instead} for {sign}"
         found = next((sign for sign in ("&", "|", "^", "!") if sign in bare.replace("!=", "")), None)
         if found is None and re.search(r"(?<![<>=!])=(?!=)", bare):
             found = "="
         if found is not None:
             return f"; write {_INSTEAD[found]} for {found}"
-        words = (name for name in self.values if not name.isidentifier() or keyword.iskeyword(name))
-        unquoted = [name for name in words if name in bare]
-        if unquoted:
-            return f"; write `{unquoted[0]}` between backticks"
+        if advice := self._unquoted():
+            return advice
         return f" ({error.msg})" if isinstance(error, SyntaxError) else "; it is nested too deeply"
+
+    def _unquoted(self) -> str:
+        """Advice about the first name that lacks its backticks, if there is one."""
+        bare = _TOKENS.sub("", self.text)
+        words = (name for name in self.values if not name.isidentifier() or keyword.iskeyword(name))
+        return next((f"; write `{name}` between backticks" for name in words if name in bare), "")
 
     def _known(self) -> str:
         return shown(list(self.values)) if self.values else "this search has none with names"
@@ -188,13 +217,18 @@ class _Parser:
         return shown(text)
 
     def _name(self, node: ast.Name) -> str:
-        name = self._quoted.get(node.id) or self._normalised.get(node.id, node.id)
+        # Python's parser normalises names: the micro sign becomes the letter.
+        written = self._bytes[node.col_offset : node.end_col_offset].decode()
+        name = self._quoted.get(written, written)
+        if name not in self.values and name == written:
+            alike = [other for other in self.values if unicodedata.normalize("NFKC", other) == node.id]
+            name = alike[0] if len(alike) == 1 else name
         if name not in self.values:
             near = difflib.get_close_matches(name, self.values, 1)
-            advice = f"; do you mean {near[0]!r}?" if near else ""
+            advice = self._unquoted() or (f"; do you mean {near[0]!r}?" if near else "")
             if name in FUNCTIONS:
                 advice = f"; {name} is a function: {name}(...)"
-            raise self._wrong(f"expected names of parameters ({self._known()}), not {name!r}", advice)
+            raise self._wrong(f"expected names of parameters ({self._known()}), not {shown(name)}", advice)
         self.names.add(name)
         return name
 
@@ -271,13 +305,18 @@ class _Parser:
             values = [self._constant(item, name, choices) for item in right.elts]
             return lambda params: any(same(params[name], value) for value in values) is not negated
         number, others = self._number(left, depth), [self._number(item, depth) for item in right.elts]
-        return lambda params: any(number(params) == other(params) for other in others) is not negated
+
+        def is_among(params: Params) -> bool:
+            value = number(params)  # once: both may be long
+            return any(value == other(params) for other in others) is not negated
+
+        return is_among
 
     def _constant(self, node: ast.expr, name: str, choices: Sequence[Any]) -> Any:
         """A value of a parameter with these choices."""
         try:
             value = ast.literal_eval(node)
-        except ValueError:
+        except (TypeError, ValueError):  # a list in a set
             raise self._wrong(f"expected a value of {name!r}, in place of {self._part(node)}") from None
         if not any(same(value, choice) for choice in choices):
             raise self._wrong(f"expected a value of {name!r} (of {shown(list(choices))}), not {shown(value)}")

@@ -116,6 +116,9 @@ CALLS: dict[str, Callable[[bo.Optimizer], Any]] = {
     "fail": lambda opt: opt.fail(opt.trials[-1]),
     "enqueue": lambda opt: opt.enqueue({"x": 0.75}),
     "set_space": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}),
+    "set_space, rules": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}, feasible="new == 'u' or x > 2"),
+    "set_space, none": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}, feasible=[]),
+    "set_space, other rules": lambda opt: opt.set_space(BOX, feasible=["x >= 0.1", "kind == 'b'"]),
     "recover": lambda opt: opt.recover(enqueue=True),
     "heartbeat": lambda opt: opt.heartbeat(opt.trials[-1]),
     "set_user_attr": lambda opt: opt.set_user_attr(0, "a", [1]),
@@ -129,7 +132,8 @@ def _scenes() -> list[Scene]:
     start, model = made(2), made(6)
     out = [Scene(f"start-up, {name}", start, nothing, CALLS[name]) for name in ("ask", "ask(3)", "tell", "enqueue")]
     out += [Scene(f"model, {name}", model, warm, call) for name, call in CALLS.items()]
-    in_memory = "ask", "ask(3)", "tell", "tell, replaced", "fail", "enqueue", "set_space", "recover", "set_user_attr"
+    in_memory = "ask", "ask(3)", "tell", "tell, replaced", "fail", "enqueue", "set_space", "recover"
+    in_memory += "set_user_attr", "set_space, rules"
     out += [Scene(f"model in memory, {name}", model, warm, CALLS[name], stored=False) for name in in_memory]
     out += [Scene(f"a fit, {name}", model, nothing, CALLS[name]) for name in ("ask", "recommend")]
     out += [
@@ -140,6 +144,9 @@ def _scenes() -> list[Scene]:
         Scene("written by others, ask", model, others, CALLS["ask"]),
         Scene("written by others, tell", model, others, lambda opt: told(opt, opt.trials[-1])),
     ]
+    ruled = made(6, feasible="x <= 0.8 or kind == 'a'")
+    for name in ("set_space, rules", "set_space, none", "set_space, other rules"):
+        out += [Scene(f"rules{where}, {name}", ruled, warm, CALLS[name], not where) for where in ("", " in memory")]
     limited, pool = made(6, constraints=["g"]), made(6, POOL)
     out += [Scene(f"constraints, {name}", limited, warm, CALLS[name]) for name in ("ask", "tell")]
     out += [Scene("constraints at a mark, ask", limited, to_the_mark, CALLS["ask"])]

@@ -134,8 +134,9 @@ def interrupt(
 
 
 def plain(opt: bo.Optimizer) -> list[Any]:
-    """Trials without times, and the space."""
-    return [repr(replace(t, asked_at=None, told_at=None)) for t in opt.trials] + [repr(opt.space), repr(opt.pool)]
+    """Trials without times, the space, and the rules."""
+    now = [repr(opt.space), repr(opt.pool), repr(opt.options["feasible"])]
+    return [repr(replace(t, asked_at=None, told_at=None)) for t in opt.trials] + now
 
 
 def _wrong(scene: Scene, opt: bo.Optimizer, folder: Path, ends: tuple[Any, Any]) -> str | None:

@@ -18,7 +18,7 @@ from bkbopt.adapters.shell.writing import finish
 from bkbopt.confidence import Batch, Constant, Practical
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, KernelError, StateFileError, StorageError
 from bkbopt.kernels import rbf
-from bkbopt.optimizer.designers import logged_designer
+from bkbopt.optimizer.designers import coming
 from bkbopt.optimizer.log import log_file, log_schema
 from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.trials import Outcome
@@ -172,7 +172,7 @@ def test_a_kernel_of_other_columns_than_points_have_is_refused(path: Path, monke
     with pytest.raises(ArgumentError, match="expected a kernel with 2 columns, those of the encoded points"):
         bo.Optimizer(BOX, surrogate=bo.BKB(rbf(3, 0.5)))
     opt = log(path, space={"x": (0.0, 1.0)}, surrogate=bo.BKB(rbf(1, 0.5)))
-    monkeypatch.setattr(logged_designer, "check_columns", lambda *spaces: None)  # as in logs of earlier versions
+    monkeypatch.setattr(coming, "check_columns", lambda *spaces: None)  # as in logs of earlier versions
     opt.set_space({"x": (0.0, 1.0), "y": (0.0, 1.0)})
     with pytest.raises(KernelError, match="expected points with 1 columns"):
         opt.ask()

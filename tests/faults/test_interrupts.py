@@ -18,6 +18,8 @@ from tests.faults.interrupts import impatient, sweep
 FAST = (
     "model, set_space",
     "model in memory, recover",
+    "rules in memory, set_space, rules",
+    "rules, set_space, other rules",
     "model, tell, refused",
     "queue, ask(3)",
     "constraints at a mark, ask",

@@ -19,6 +19,9 @@ VALUES = {
     "depth": None,
     "batch size": None,
     "lambda": None,
+    "part.rate": None,
+    "part.on": (False, True),
+    "drop-out": None,
     "\u00b5": None,  # the micro sign, which Python's parser turns into a letter
     "mixed": ("a", 1, None, True),
 }
@@ -103,6 +106,36 @@ def test_names_between_backticks_chains_and_lists(rule: str, expected: bool | No
         assert holds(rule, mixed=None) is expected
 
 
+@pytest.mark.parametrize(
+    "rule", ["x <= 1  # it's\n and y <= 0.1", "x <= 1 # `no name\r\nand y <= 0.1", "(x <= 1 # )\n) and y <= 0.1"]
+)
+def test_a_comment_ends_with_its_line(rule: str) -> None:
+    assert not holds(rule)
+    assert holds(rule, y=0.0)
+
+
+def test_a_line_break_between_quotes_is_one_of_the_choice() -> None:
+    rules = Rules.of("kind == 'a\nb'", {"kind": ("a\nb", "a b")})
+    assert [rules({"kind": kind}) for kind in ("a\nb", "a b")] == [True, False]
+
+
+def test_names_between_backticks_hide_no_other_name() -> None:
+    values: dict[str, None] = dict.fromkeys(["a b", "__0__", "___0_", "_0_"])
+    for name in list(values)[1:]:
+        rules = Rules.of(f"`a b` < {name}", values)
+        assert rules.names == {"a b", name}
+        assert rules({**dict.fromkeys(values, 0.0), name: 1.0})
+
+
+def test_names_that_differ_before_they_are_normalised_are_two() -> None:
+    micro, mu = "\u00b5", "\u03bc"
+    for name, other in ((micro, mu), (mu, micro)):
+        assert Rules.of(f"{name} <= 1", {micro: None, mu: None})({name: 0.0, other: 2.0})
+        assert Rules.of(f"{name} <= 1", {other: None}).names == {other}
+    with pytest.raises(ArgumentError, match="expected names of parameters"):
+        Rules.of("\ufb01 <= 1", {"\U0001d41f\U0001d422": None, "\uff46\uff49": None})  # three forms of "fi"
+
+
 def test_true_is_not_the_number_one_among_choices() -> None:
     assert holds("mixed == 1", mixed=1)
     assert not holds("mixed == 1", mixed=True)
@@ -147,6 +180,12 @@ def test_all_rules_of_a_list_must_hold() -> None:
         ("(x <= 1) & (y <= 1)", "expected and, or, not"),
         ("x <= 1 | y <= 1", "expected and, or, not"),
         ("!flag", "write not for !"),
+        ("x => 1", "write >= for =>"),
+        ("x =< 1", "write <= for =<"),
+        ("x <> 1", "write != for <>"),
+        ("part.rate < 1", "expected a number, in place of 'part.rate', .*; write `part.rate` between backticks"),
+        ("part.on", "expected a comparison, .*; write `part.on` between backticks"),
+        ("drop-out < 1", "not 'out', .*; write `drop-out` between backticks"),
         ("x ^ 2 <= 1", r"expected \*\* for powers"),
         ("batch size <= 3", "write `batch size` between backticks"),
         ("lambda <= 3", "write `lambda` between backticks"),
@@ -166,6 +205,9 @@ def test_all_rules_of_a_list_must_hold() -> None:
         ("x <= 1\0", "null"),
         ("x <= 1e999 ** 1", None),
         ("x <= 'a", "expected a comparison"),
+        ("kind == {[1]: 2}", "expected a value of 'kind', in place of"),
+        ("kind == '\ud800'", "surrogate"),
+        ("q" * 5000 + " <= 1", "expected names of parameters"),
         ("x <= 1j", "which are no numbers"),
     ],
 )
@@ -179,8 +221,28 @@ def test_what_is_no_rule_is_refused_with_what_to_write(rule: str, message: str |
         assert len(str(caught.value)) < 500
 
 
-def test_large_powers_take_no_time_or_memory() -> None:
+def test_large_powers_and_products_take_no_time_or_memory() -> None:
     assert not holds("9 ** 9 ** 9 > x")
+    assert holds("*".join(["floor(x)"] * 1000) + " > 1e308", x=1e300)  # infinite, as a product of doubles is
+    assert not holds("*".join(["floor(x)"] * 1000) + " + exp(x) > 1", x=1e300)
+
+
+def test_a_number_that_may_be_in_a_list_is_computed_once() -> None:
+    calls: list[str] = []
+
+    class Point(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            calls.append(name)
+            return super().__getitem__(name)
+
+    rules = Rules.of("x not in [1, 2, 3, y]", VALUES)
+    assert rules(Point(POINT))
+    assert calls == ["x", "y"]
+
+
+def test_long_texts_are_refused_before_they_are_searched() -> None:
+    with pytest.raises(ArgumentError, match="characters at most, got 4000006"):
+        holds('"' + '\\"' * 2_000_000 + " <= x")
 
 
 @pytest.mark.parametrize(

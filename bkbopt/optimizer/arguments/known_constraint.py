@@ -29,10 +29,12 @@ class KnownConstraint:
     Attributes:
         given: the user's function or rules; None if there is that of the pool only.
         own: the function of a product pool, or None.
+        candidates: the space or pool whose parameters are in the rules.
     """
 
     given: Rules | Callable[[Params], bool] | None
     own: Callable[[Params], bool] | None = None
+    candidates: Space | Arms | None = None
 
     def __call__(self, params: Params) -> bool:
         """Whether it holds; raises `ArgumentTypeError` if a function does not answer."""
@@ -58,13 +60,13 @@ def as_feasible(
             raise ArgumentError(
                 "feasible: expected a function, since the product has one, got text; write one function of both."
             )
-        given = Rules.of(given, _values_of(candidates)) if given else None
+        given = Rules.of(given, _values_of(candidates)) if given or isinstance(given, str) else None
     elif not (given is None or callable(given)):
         raise ArgumentTypeError(
             "feasible: expected a callable (params) -> bool, or text as 'x + y <= 1', or a list of such text, got "
-            f"{type(given).__name__}."
+            f"{shown(given)} of type {type(given).__name__}."
         )
-    return None if given is None and own is None else KnownConstraint(given, own)
+    return None if given is None and own is None else KnownConstraint(given, own, candidates)
 
 
 def changed(current: KnownConstraint | None, given: Any, candidates: Space | Arms) -> KnownConstraint | None:
@@ -88,11 +90,12 @@ def stored(constraint: KnownConstraint | None) -> list[str] | bool:
 
 def check_as_kept(kept: Any, given: Any) -> None:
     """Refuse what is given for a log, other than the rules that it has kept or a function where it has none."""
-    if given is None or kept == ([given] if isinstance(given, str) else given):
-        return
-    if isinstance(kept, list) or are_rules(given):
+    texts = [text.strip() for text in ([given] if isinstance(given, str) else given)] if are_rules(given) else None
+    if not (callable(given) or texts is not None) or texts == (kept or []):
+        return  # left out, the same, or neither text nor a function, which is refused elsewhere
+    if isinstance(kept, list) or texts is not None:
         there = ("a function" if kept else "none") if isinstance(kept, bool) else shown(kept)
-        here = "text" if are_rules(given) else "a function"
+        here = "a function" if texts is None else f"text, {shown(texts)}"
         raise ArgumentError(
             f"feasible: expected what the log was made with ({there}), got {here}"
             "; leave rules out, and change them later with set_space(opt.space, feasible=...), or set_pool."
@@ -102,27 +105,35 @@ def check_as_kept(kept: Any, given: Any) -> None:
 def of_file(kept: Any, current: KnownConstraint | None, candidates: Space | Arms) -> KnownConstraint | None:
     """The constraint of a log, which has kept `stored`; functions are those of this process, `current`.
 
+    Where it has none, asking is refused, but not telling.
+
     Raises:
-        ArgumentError: this process has no function where the log was made with one.
+        ArgumentError: the log has rules, and the product of this process a function.
         ValueError: an invalid entry of the log.
     """
     if kept is False:
-        return None if current is None or current.rules else current
+        return None if current is None or current.rules or current.given is _missing else current
     if isinstance(kept, list) and kept and are_rules(kept):
-        if current is not None and current.rules == kept:
+        if current is not None and current.rules == kept and current.candidates is candidates:
             return current
+        if current is not None and current.own is not None:
+            raise ArgumentError(
+                f"feasible: expected a product without a function, since the log has rules ({shown(kept)}), got one "
+                "with; make the pool without feasible=."
+            )
         try:
             return as_feasible(kept, candidates)
         except ArgumentError as error:
             raise ValueError(f"invalid rules ({error})") from error
     if kept is not True:
         raise ValueError("an invalid entry about feasible=")
-    if current is None or current.rules is not None:
-        raise ArgumentError(
-            "feasible: expected the function that another process has set in place of rules; open the log again with "
-            "it."
-        )
-    return current
+    return KnownConstraint(_missing) if current is None or current.rules is not None else current
+
+
+def _missing(_: Params) -> bool:
+    raise ArgumentError(
+        "feasible: expected the function that another process has set in place of rules; open the log again with it."
+    )
 
 
 def _values_of(candidates: Space | Arms) -> Values:
@@ -131,7 +142,11 @@ def _values_of(candidates: Space | Arms) -> Values:
         listed = {n: p for n, p in candidates.parameters.items() if isinstance(p, Categorical | Ordinal)}
         return {name: listed[name].listed if name in listed else None for name in candidates.parameters}
     columns = candidates.columns
-    return {} if columns is None else {name: columns.choices.get(j) for j, name in enumerate(columns.names)}
+    if columns is None:
+        return {}
+    flags = {j: (False, True) for j, kind in enumerate(columns.kinds) if kind == "b"}
+    values = {**flags, **columns.choices}
+    return {name: values.get(j) for j, name in enumerate(columns.names)}
 
 
 def _answer(given: Any) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.arguments.known_constraint import KnownConstraint
-from bkbopt.optimizer.arguments.searching import check_columns
+from bkbopt.optimizer.designers.coming import Coming
 from bkbopt.optimizer.log.log_file import LogFile, Writer
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, replaced, running_one
@@ -71,10 +71,10 @@ class LoggedDesigner:
         self.log = TrialLog()
         self.file: LogFile | None = None
         self._seen = 0
-        #: The space or pool that is being set, with its constraint; how many of `spaces`, and which constraint, the
-        #: designer has.
-        self._coming: tuple[Space | Arms, KnownConstraint | None] | None = None
+        #: What is being set; how many of `spaces`, and which constraint, the designer has; what the file has of it.
+        self._coming: Coming | None = None
         self._n_used, self._used = 1, feasible
+        self._kept: Any = False
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
         feasible = self.feasible
@@ -90,25 +90,21 @@ class LoggedDesigner:
             past: values that earlier trials had for new parameters.
             given: the constraint on parameters, as users give it; None for that of before.
         """
-        feasible = known_constraint.changed(self.feasible, given, candidates)
-        check_columns(self.designer.options.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
-        if self.file is None:
-            if not self.spaces.is_last(candidates, past):
-                self.spaces.append(candidates, past)
-            self.feasible = feasible
-        else:
-            self._coming = candidates, feasible
-            with self._transaction() as (_, writer):
-                assert writer is not None
-                if not self.spaces.is_last(candidates, past):
-                    _, values = self.spaces.next(candidates, past)
-                    described = describe(candidates).with_past({} if values is None else values.params)
-                    if described != self.file.spaces[-1].with_past(described.past):
-                        writer.add_space(described)
-                if (kept := known_constraint.stored(feasible)) != self.file.options["feasible"]:
-                    writer.set_option("feasible", kept)
+        coming = None
+        try:
+            with self._transaction() as (_, writer):  # the constraint of before is the one that the log has now
+                feasible = known_constraint.changed(self.feasible, given, candidates)
+                surrogate = self.designer.options.surrogate
+                coming = Coming.after(self.spaces, self.file, surrogate, candidates, past, feasible)
+                self._coming = coming
+                if writer is not None:
+                    coming.write(writer, has_constraint=given is not None)
+            self._coming = replace(coming, is_done=True)
+        except BkbError:
+            if coming is not None:  # refused; if the file has it all the same, a function is to be set again
+                self._coming = replace(coming, feasible=self.feasible)
+            raise
         self.refresh()
-        self._coming = None
 
     def _use_last(self) -> None:
         """Pass the last space or pool to the designer; this is repeated if it was interrupted."""
@@ -146,6 +142,7 @@ class LoggedDesigner:
         for described in file.spaces[:-1]:
             self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
         self.spaces.restore(file.spaces[-1], current)
+        self._kept = file.options["feasible"]
         self.feasible = self._constraint(file)
         self._use(self.spaces[-1])
         self.file = file
@@ -166,6 +163,9 @@ class LoggedDesigner:
     def mend(self) -> None:
         """Complete an interrupted change in memory."""
         self.log.mend()
+        if self.file is None and self._coming is not None:
+            self._coming.add_to(self.spaces)
+            self.feasible, self._coming = self._coming.feasible, None
         self._use_last()
 
     @property
@@ -187,6 +187,7 @@ class LoggedDesigner:
             self.spaces.restore(described, self._read(described))
         with file.fits():
             self.feasible = self._constraint(file)
+        self._kept = file.options["feasible"]
         self._use_last()
         if entries:
             try:
@@ -199,19 +200,21 @@ class LoggedDesigner:
                     f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
                     "copy, or start a new log."
                 ) from error
-        self._seen = last
+        self._seen, self._coming = last, None
 
     def _read(self, described: Described) -> Space | Arms:
         """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
-        if self._coming is not None and describe(self._coming[0]) == described.with_past({}):
-            return self._coming[0]
+        if self._coming is not None and describe(self._coming.candidates) == described.with_past({}):
+            return self._coming.candidates
         return read_changed(described, self.designer.options.models.fit)
 
     def _constraint(self, file: LogFile) -> KnownConstraint | None:
         """The constraint of the file; a function is that of this process, or the one that is being set."""
-        kept = file.options["feasible"]
-        is_set = self._coming is not None and known_constraint.stored(self._coming[1]) == kept
-        current = self._coming[1] if self._coming is not None and is_set else self.feasible
+        kept, current = file.options["feasible"], self.feasible
+        if self._coming is not None and self._coming.is_in(file):
+            current = self._coming.feasible
+        elif kept is False and self._kept is not False:  # another process has removed it
+            current = None
         return known_constraint.of_file(kept, current, self.spaces[-1])
 
     @contextlib.contextmanager
@@ -267,7 +270,7 @@ class LoggedDesigner:
             self.refresh()
             basis, asked = self._basis(), self._next(count, fixed)
             with self._transaction() as (entries, _):
-                if self._basis() != basis:  # another process has added trials, which have taken the numbers
+                if self._basis() != basis:  # another process has changed rules, or taken the numbers
                     asked = self._next(count, fixed)
                 asked = [self._with_attrs(entry) for entry in asked]
                 entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
@@ -278,8 +281,8 @@ class LoggedDesigner:
         number = entry.trial.id
         return entry.with_attrs(self.log.entries[number].trial.user_attrs) if number < len(self.log) else entry
 
-    def _basis(self) -> tuple[int, list[int], int]:
-        return len(self.log), self.log.waiting, len(self.spaces)
+    def _basis(self) -> tuple[int, list[int], int, KnownConstraint | None]:
+        return len(self.log), self.log.waiting, len(self.spaces), self.feasible
 
     def _next(self, count: int | None, fixed: Params) -> list[Entry]:
         held = self.conversion.fixed(fixed, "fixed")

@@ -197,7 +197,13 @@ def objectives_of(file: LogFile) -> tuple[str, ...]:
 
 
 def join(
-    core: LoggedDesigner, path: str | os.PathLike[str], file: LogFile | None, options: dict[str, Any], *, seeded: bool
+    core: LoggedDesigner,
+    path: str | os.PathLike[str],
+    file: LogFile | None,
+    options: dict[str, Any],
+    *,
+    seeded: bool,
+    free: bool = True,
 ) -> None:
     """Use a file for the log of an optimizer: a new file, or one that was made with the same arguments.
 
@@ -207,6 +213,7 @@ def join(
         file: the existing log, or None.
         options: the result of `describe_options`.
         seeded: whether a seed was given; otherwise that of the log is used.
+        free: whether `feasible` was left out; then the rules of the log are used.
 
     Raises:
         ArgumentError: the log was made with other arguments, which the message names.
@@ -220,7 +227,7 @@ def join(
     with file.fits():
         held = {**file.options, "surrogate": with_new_options(file.options["surrogate"])}
     new = [*ANEW, "objectives"] if held.get("objectives") is None else ANEW  # names may be given later
-    if options["feasible"] is False and isinstance(held["feasible"], list):  # left out, the rules are those of the log
+    if free and options["feasible"] is False and isinstance(held["feasible"], list):
         options = {**options, "feasible": held["feasible"]}
     compared = [name for name in options if name not in ("bkbopt", *new)]
     other = [text for name in compared for text in _differences(name, held.get(name), options[name])]
@@ -306,7 +313,8 @@ def _differences(name: str, held: Any, given: Any) -> list[str]:
         if isinstance(held, bool) and isinstance(given, bool):
             return [f"the log was made {'with' if held else 'without'} feasible="]
         where = [_shown(v) if isinstance(v, list) else "a function" if v else "none" for v in (held, given)]
-        return [f"feasible is {where[0]} in the log and {where[1]} here; set_space(opt.space, feasible=...) changes it"]
+        how = "set_space(opt.space, feasible=...) or set_pool (in the shell bkbopt change) changes it"
+        return [f"feasible is {where[0]} in the log and {where[1]} here; {how}"]
     if isinstance(held, Mapping) and isinstance(given, Mapping):
         keys = ["class"] if held.get("class") != given.get("class") else dict.fromkeys([*held, *given])
         return [text for key in keys for text in _differences(f"{name}.{key}", held.get(key), given.get(key))]

@@ -100,6 +100,10 @@ class LogSpaces:
         """Add the space or pool of later trials; raises the errors of `next`."""
         self._pairs.append(self.next(candidates, past))
 
+    def add(self, pair: tuple[Space | Arms, PastValues | None]) -> None:
+        """Add what `next` has returned."""
+        self._pairs.append(pair)
+
     def copy(self) -> "LogSpaces":
         """Another object with the same spaces or pools."""
         other = LogSpaces()

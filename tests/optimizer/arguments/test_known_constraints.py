@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
+from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.log_schema import checksum
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": ["a", "b"], "z": bo.Float(0.0, 1.0, when={"kind": "b"})}
@@ -55,6 +56,16 @@ def test_rules_of_a_pool_are_about_its_columns() -> None:
     assert by_text == run(by_function, 8, column)
 
 
+@pytest.mark.parametrize(("rule", "expected"), [("flag", True), ("not flag", False), ("flag in [False]", False)])
+def test_columns_of_flags_are_choices(rule: str, expected: bool) -> None:
+    table = pd.DataFrame({"flag": [True, False] * 10, "a": np.arange(20.0)})
+    opt = bo.Optimizer(table, feasible=rule, seed=0)
+    assert {opt.ask().params["flag"] for _ in range(3)} == {expected}
+    product = bo.Pool.product({"p": table, "q": [1.0, 2.0]})
+    opt = bo.Optimizer(product, feasible=rule.replace("flag", "`p.flag`"), seed=0)
+    assert {opt.ask().params["p.flag"] for _ in range(3)} == {expected}
+
+
 def test_a_log_keeps_its_rules(tmp_path: Path) -> None:
     opt = bo.Optimizer(SPACE, seed=0, n_startup_trials=5, feasible=RULES, storage=tmp_path / "log")
     run(opt, 8, loss)
@@ -81,6 +92,8 @@ def test_other_rules_than_those_of_a_log_are_refused(tmp_path: Path) -> None:
         bo.Optimizer(SPACE, feasible="x <= 1", storage=tmp_path / "log")
     with pytest.raises(ArgumentError, match=r"feasible is \[.*\] in the log and a function here"):
         bo.Optimizer(SPACE, feasible=holds, storage=tmp_path / "log")
+    with pytest.raises(ArgumentError, match=r"feasible is \[.*\] in the log and none here"):
+        bo.Optimizer(SPACE, feasible=[], storage=tmp_path / "log")
     with pytest.raises(ArgumentError, match=r"feasible is a function in the log and \[\"x <= 1\"\] here"):
         bo.Optimizer(SPACE, feasible="x <= 1", storage=tmp_path / "function")
     for name, made_with in (("log", r"\['x \+ y"), ("function", "a function"), ("none", "none")):
@@ -133,6 +146,101 @@ def test_other_processes_follow_the_rules_of_the_log(tmp_path: Path) -> None:
     assert other.ask().params["v"] <= 0.5
 
 
+def test_rules_that_are_set_during_another_call_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = bo.Optimizer(SPACE, seed=0, feasible=RULES, storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    begin = LogFile.transaction
+
+    def racing(file: LogFile) -> Any:
+        monkeypatch.setattr(LogFile, "transaction", begin)
+        one.set_space(SPACE, feasible="y <= 0.25")
+        return begin(file)
+
+    monkeypatch.setattr(LogFile, "transaction", racing)
+    other.set_space({"x": (0.0, 3.0), "y": (0.0, 1.0)})
+    for opt in (one, other, bo.Optimizer.open(tmp_path / "log")):
+        assert opt.options["feasible"] == ["y <= 0.25"]
+
+
+def test_a_function_of_one_process_does_not_become_that_of_the_log_with_a_space(tmp_path: Path) -> None:
+    one = bo.Optimizer(SPACE, seed=0, storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log", feasible=lambda p: p["x"] < 0.5)
+    other.set_space({"x": (0.0, 2.0)})
+    assert other.ask().params["x"] < 0.5
+    assert one.ask().params["x"] >= 0.0
+    assert other.options["feasible"] is True
+    assert one.options["feasible"] is False
+
+
+@pytest.mark.parametrize("kept", [RULES, lambda p: p["x"] < 0.5, None])
+@pytest.mark.parametrize("given", ["x > 0.5", lambda p: p["x"] > 0.5, []])
+def test_a_refused_change_leaves_the_constraint(
+    kept: Any, given: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt = bo.Optimizer(SPACE, seed=0, feasible=kept, storage=tmp_path / "log")
+    before = opt.options["feasible"]
+
+    def refused(*_: Any) -> None:
+        raise StorageError("storage: the disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFile, "_commit", refused)
+        with pytest.raises(StorageError):
+            opt.set_space({"x": (0.0, 2.0)}, feasible=given)
+    assert opt.options["feasible"] == before
+    assert kept is None or all((kept if callable(kept) else holds)(point) for point in run(opt, 4, loss))
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFile, "_commit", refused)
+        with pytest.raises(StorageError):
+            opt.set_space({"x": (0.0, 2.0)}, feasible=given)
+    bo.Optimizer.open(tmp_path / "log", feasible=kept).set_space({"x": (0.0, 3.0)}, feasible=lambda p: p["x"] < 0.1)
+    if callable(kept):  # a log knows that there is a function, not which
+        assert opt.ask().params["x"] < 0.5
+    else:
+        with pytest.raises(ArgumentError, match="another process has set"):
+            opt.ask()
+
+
+def test_a_process_without_the_function_that_another_one_has_set_may_tell_and_set_another(tmp_path: Path) -> None:
+    one = bo.Optimizer(SPACE, seed=0, feasible=RULES, storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    trial = other.ask()
+    one.set_space(SPACE, feasible=lambda p: p["x"] < 0.1)
+    other.tell(trial, 1.0)
+    assert other.best_trial.values == (1.0,)
+    assert other.options["feasible"] is True
+    with pytest.raises(ArgumentError, match="another process has set"):
+        other.ask()
+    other.set_space(SPACE, feasible=lambda p: p["x"] < 0.1)
+    assert other.ask().params["x"] < 0.1
+    one.set_space(SPACE, feasible=[])
+    assert other.options["feasible"] is False
+
+
+def test_rules_are_read_again_for_the_choices_of_the_space_of_another_process(tmp_path: Path) -> None:
+    one = bo.Optimizer({"m": [1, "a"], "x": (0.0, 1.0)}, seed=0, feasible="m == 1", storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    one.set_space({"m": bo.Categorical([1.0, 2.0]), "x": (0.0, 1.0)})
+    assert [opt.ask().params["m"] for opt in (one, other)] == [1.0, 1.0]
+
+
+def test_the_rules_of_a_log_are_not_given_up_for_the_function_of_a_product(tmp_path: Path) -> None:
+    parts = {"a": [1.0, 2.0], "b": [1.0, 2.0]}
+    bo.Optimizer(bo.Pool.product(parts), feasible="a < 2", storage=tmp_path / "log")
+    product = bo.Pool.product(parts, feasible=lambda p: p["b"] < 2)
+    with pytest.raises(ArgumentError, match="expected a product without a function, since the log has rules"):
+        bo.Optimizer.open(tmp_path / "log", pool=product)
+
+
+@pytest.mark.parametrize(
+    ("kept", "given"), [("x <= 0.5", (" x <= 0.5 ",)), (" x <= 0.5", " x <= 0.5"), (["x <= 0.5"], "x <= 0.5"), ([], [])]
+)
+def test_the_rules_of_a_log_may_be_given_in_any_form(kept: Any, given: Any, tmp_path: Path) -> None:
+    made = bo.Optimizer(SPACE, feasible=kept, storage=tmp_path / "log")
+    for opt in (made, bo.Optimizer.open(tmp_path / "log", feasible=given)):
+        assert opt.options["feasible"] == (["x <= 0.5"] if kept else False)
+
+
 def test_an_earlier_space_of_the_log_may_be_given_with_rules_about_the_last_one(tmp_path: Path) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "log")
     opt.set_space({"x": (0.0, 1.0), "y": (0.0, 1.0)}, feasible="y >= 0.9")
@@ -159,6 +267,33 @@ def test_one_objective_of_several_has_the_rules() -> None:
     assert opt.single_objective(0).options["feasible"] == RULES
 
 
+def test_queued_points_wait_while_the_rules_refuse_them() -> None:
+    opt = bo.Optimizer(SPACE, seed=0)
+    opt.enqueue({"x": 0.9, "y": 0.9, "kind": "a"})
+    opt.enqueue({"x": 0.9, "kind": "a"})
+    opt.set_space(SPACE, feasible="x <= 0.5")
+    assert opt.ask().params["x"] <= 0.5
+    assert [trial.state for trial in opt.trials] == ["WAITING", "WAITING", "RUNNING"]
+    opt.set_space(SPACE, feasible=[])
+    assert [trial.params["x"] for trial in opt.ask(2)] == [0.9, 0.9]
+
+
+def test_rules_that_are_set_while_another_process_asks_hold_for_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = bo.Optimizer(SPACE, seed=0, storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    begin = LogFile.transaction
+
+    def racing(file: LogFile) -> Any:
+        monkeypatch.setattr(LogFile, "transaction", begin)
+        one.set_space(SPACE, feasible="x >= 0.99")
+        return begin(file)
+
+    monkeypatch.setattr(LogFile, "transaction", racing)
+    assert other.ask().params["x"] >= 0.99
+
+
 def test_infeasible_points_are_not_queued() -> None:
     opt = bo.Optimizer(SPACE, feasible=RULES)
     with pytest.raises(ArgumentError, match="expected a feasible point"):
@@ -168,6 +303,11 @@ def test_infeasible_points_are_not_queued() -> None:
 def test_what_is_neither_text_nor_a_function_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match=r"feasible: expected a callable .* or text as 'x \+ y <= 1'"):
         bo.Optimizer(SPACE, feasible=3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match=r"a list of such text, got \['x <= 1', 2\] of type list"):
+        bo.Optimizer(SPACE, feasible=["x <= 1", 2])  # type: ignore[list-item]
+    for empty in ("", " "):
+        with pytest.raises(ArgumentError, match="expected a comparison"):
+            bo.Optimizer(SPACE, feasible=empty)
     with pytest.raises(ArgumentError, match="this search has none with names"):
         bo.Optimizer(
             [object(), object()], feasible="x <= 1", surrogate=bo.BKB(lambda A, B: np.eye(len(A), len(B)), 0.1)
