@@ -9,8 +9,10 @@ Unlike functions they are kept in a log, known to all processes that share it, a
 | comparisons      | < <= > >= of numbers, also chained; == != in, not in (a list) of numbers and choices             |
 | combinations     | and, or, not                                                                                     |
 
-A rule holds where one of its parameters is inactive, and does not where it has no value, as 1 / x at 0. The text is
-translated to closures over a few kinds of nodes and never run as Python: a log may come from anywhere.
+Where a parameter is inactive its comparisons are neither true nor false, as those of null in SQL: "x <= 1 and z > 0" is
+false where x is too large, whether z is active or not. A rule that is neither holds, as a CHECK of SQL. It does not
+hold where a part that decides has no value, as 1 / x at 0. The text is translated to closures over a few kinds of nodes
+and never run as Python: a log may come from anywhere.
 """
 
 import ast
@@ -26,13 +28,13 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Params
+from bkbopt.spaces.three_valued import Read, combined, if_active, inverted
 from bkbopt.spaces.values import as_float, is_real, same, shown
 
 __all__ = ["FUNCTIONS", "Rules", "Values", "are_rules"]
 
 #: The values of each parameter, or column of a pool, by name; None for numbers of a range.
 Values = Mapping[str, Sequence[Any] | None]
-_Read = Callable[[Params], Any]
 
 #: Functions in rules; `log` is the natural logarithm.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -100,10 +102,12 @@ class Rules:
 
     Attributes:
         texts: their texts.
+        names: the names of the parameters in them.
     """
 
     texts: tuple[str, ...]
-    _parsed: tuple[tuple[frozenset[str], _Read], ...] = field(repr=False, compare=False)
+    names: frozenset[str] = field(repr=False, compare=False)
+    _parsed: tuple[Read, ...] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, given: Any, values: Values) -> "Rules":
@@ -114,25 +118,21 @@ class Rules:
                 different kinds, or no comparison at all.
         """
         texts = tuple(text.strip() for text in ([given] if isinstance(given, str) else given))
-        return cls(texts, tuple(_Parser(text, values).parsed() for text in texts))
+        parsers = [_Parser(text, values) for text in texts]
+        reads = tuple(parser.parsed() for parser in parsers)
+        return cls(texts, frozenset[str]().union(*(parser.names for parser in parsers)), reads)
 
     def __call__(self, params: Params) -> bool:
         """Whether all rules hold for parameters, of which inactive ones are left out."""
-        return all(_holds(names, read, params) for names, read in self._parsed)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of all parameters in rules."""
-        return frozenset().union(*(names for names, _ in self._parsed))
+        return all(_holds(read, params) for read in self._parsed)
 
 
-def _holds(names: frozenset[str], read: _Read, params: Params) -> bool:
-    if not names <= params.keys():
-        return True
+def _holds(read: Read, params: Params) -> bool:
     try:
-        return bool(read(params))
+        answer = read(params)
     except (ArithmeticError, ValueError):  # 1 / 0, exp(1000), log(-1)
         return False
+    return answer is None or bool(answer)
 
 
 class _Parser:
@@ -157,8 +157,8 @@ class _Parser:
         self._source = _TOKENS.sub(self._in_one_line, text).strip()
         self._bytes = self._source.encode()
 
-    def parsed(self) -> tuple[frozenset[str], _Read]:
-        """The names of the parameters in the rule, and whether it holds, as a function of all parameters."""
+    def parsed(self) -> Read:
+        """Whether the rule holds, as a function of all parameters; `names` has those in it from then on."""
         try:
             tree = ast.parse(self._source, mode="eval").body
         except (SyntaxError, MemoryError, RecursionError) as error:
@@ -168,7 +168,7 @@ class _Parser:
         read = self._flag(tree, 0)
         if not self.names:
             raise self._wrong(f"expected parameters ({self._known()}), found none")
-        return frozenset(self.names), read
+        return read
 
     # -- names and messages ------------------------------------------------------------------------------------------
 
@@ -241,28 +241,27 @@ class _Parser:
 
     # -- flags -------------------------------------------------------------------------------------------------------
 
-    def _flag(self, node: ast.AST, depth: int) -> _Read:
+    def _flag(self, node: ast.AST, depth: int) -> Read:
         """Whether a condition holds."""
         depth = self._deeper(depth)
         match node:
             case ast.BoolOp(op=op, values=parts):
                 reads = [self._flag(part, depth) for part in parts]
-                combined = all if isinstance(op, ast.And) else any
-                return lambda params: combined(read(params) for read in reads)
+                return combined(reads, isinstance(op, ast.Or))
             case ast.UnaryOp(op=ast.Not(), operand=part):
-                read = self._flag(part, depth)
-                return lambda params: not read(params)
+                return inverted(self._flag(part, depth))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 terms = [left, *others]
-                pairs = [self._compared(a, op, b, depth) for a, op, b in zip(terms, ops, terms[1:], strict=False)]
-                return pairs[0] if len(pairs) == 1 else lambda params: all(pair(params) for pair in pairs)
+                pairs = zip(terms, ops, terms[1:], strict=False)
+                reads = [if_active(self._compared(a, op, b, depth)) for a, op, b in pairs]
+                return reads[0] if len(reads) == 1 else combined(reads, False)
             case ast.Name() if (choices := self._choices(node)) and all(isinstance(c, bool) for c in choices):
-                return operator.itemgetter(self._name(node))
+                return if_active(operator.itemgetter(self._name(node)))
             case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
                 raise self._wrong(_WORDS)
         raise self._wrong(f"expected a comparison, as 'x + y <= 1', in place of {self._part(node)}")
 
-    def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> _Read:
+    def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> Read:
         if isinstance(op, ast.In | ast.NotIn):
             return self._among(left, right, depth, negated=isinstance(op, ast.NotIn))
         is_choice = any(self._choices(node) is not None or _is_word(node) for node in (left, right))
@@ -280,7 +279,7 @@ class _Parser:
         compare, a, b = _ORDER[type(op)], self._number(left, depth), self._number(right, depth)
         return lambda params: compare(a(params), b(params))
 
-    def _equal(self, left: ast.expr, right: ast.expr) -> _Read:
+    def _equal(self, left: ast.expr, right: ast.expr) -> Read:
         """Whether a parameter with choices has a value, or the same value as another one."""
         if self._choices(left) is None:
             left, right = right, left
@@ -296,7 +295,7 @@ class _Parser:
         value = self._constant(right, name, choices)
         return lambda params: same(params[name], value)
 
-    def _among(self, left: ast.expr, right: ast.expr, depth: int, *, negated: bool) -> _Read:
+    def _among(self, left: ast.expr, right: ast.expr, depth: int, *, negated: bool) -> Read:
         if not isinstance(right, ast.List | ast.Tuple | ast.Set):
             raise self._wrong(f"expected a list behind in, as ['a', 'b'], in place of {self._part(right)}")
         choices = self._choices(left)
@@ -324,7 +323,7 @@ class _Parser:
 
     # -- numbers -----------------------------------------------------------------------------------------------------
 
-    def _number(self, node: ast.AST, depth: int) -> _Read:
+    def _number(self, node: ast.AST, depth: int) -> Read:
         """The value of an arithmetic expression."""
         depth = self._deeper(depth)
         match node:
@@ -351,7 +350,7 @@ class _Parser:
                 raise self._wrong(f"expected functions among {', '.join(FUNCTIONS)}, in place of {self._part(node)}")
         raise self._wrong(f"expected a number, in place of {self._part(node)}")
 
-    def _chain(self, node: ast.expr, depth: int) -> _Read:
+    def _chain(self, node: ast.expr, depth: int) -> Read:
         """The value of a - b + c ..., from left to right: sums may have many terms."""
         steps = []
         while isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
