@@ -92,8 +92,10 @@ def _summary(file: LogFile) -> Row:
                 limits = from_json(row[CONSTRAINTS])
                 n_feasible[len(limits) == len(names)] += all(limit <= 0.0 for limit in limits.values())
         where = {"space": file.spaces[-1].text.get("parameters"), "arms": _n_arms(file.spaces[-1])}
+        rules = file.options["feasible"]
     return {
         **where,
+        **({"rules": rules} if isinstance(rules, list) else {}),
         "complete": len(ids[COMPLETE]),
         **({"feasible": n_feasible[1] or n_feasible[0]} if names else {}),
         "running": sorted(ids[RUNNING]),

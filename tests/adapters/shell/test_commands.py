@@ -280,7 +280,7 @@ def test_rules_about_parameters_are_lines_of_the_space_and_may_change(
     assert all(row["params"]["x"] >= 0.9 for row in call(capsys, "ask", state, "-n", 6))
     space.write_text("seed = 0\n" + text)
     call(capsys, "change", state, space)
-    assert bo.Optimizer.load(state).options["feasible"] == ["x >= 0.9"]
+    assert call(capsys, "show", state)[0]["rules"] == ["x >= 0.9"]
     assert "expected only with rows" in refused(capsys, "change", state, space, "--feasible", "x <= 1")
 
 
