@@ -223,7 +223,10 @@ def _add_first(commands: _Commands) -> None:
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
     text = "a rule for the rows of a pool from now on, as in init; once for each"
-    change.add_argument("--feasible", metavar="RULE", action="append", help=text)
+    rules = change.add_mutually_exclusive_group()
+    rules.add_argument("--feasible", metavar="RULE", action="append", help=text)
+    text = "no rules for the rows from now on"
+    rules.add_argument("--no-rules", dest="feasible", action="store_const", const=[], help=text)
     text = "compile all loops now, as when a container image is built; otherwise the first runs compile them"
     compiling = commands.add("compile", _compile, text)
     compiling.add_argument("--quiet", action="store_true", help="no progress bar")

@@ -96,7 +96,7 @@ def change(args: argparse.Namespace) -> Iterator[Row]:
 
     opt = opened(args)
     if opt.pool is None:
-        if args.feasible:
+        if args.feasible is not None:
             raise UsageError("--feasible: expected only with rows; that of a search space is a line of SPACE.toml.")
         entries, options = space_file.read_space(args.new)
         space, feasible = Space.parse(entries), options.pop("feasible", None)

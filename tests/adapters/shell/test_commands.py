@@ -300,6 +300,8 @@ def test_rules_about_the_rows_of_a_pool_are_options_of_init_and_change(
     assert all(row["x"] >= 6 and row["kind"] == "b" for row in asked)
     call(capsys, "change", state, rows, "--pool", rows, "--feasible", "x < 2")
     assert all(row["params"]["x"] < 2 for row in call(capsys, "ask", state, "-n", 3, "--pool", rows))
+    call(capsys, "change", state, rows, "--pool", rows, "--no-rules")
+    assert "rules" not in call(capsys, "show", state)[0]
 
 
 def test_a_log_goes_on_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
