@@ -123,7 +123,7 @@ class _Loop:
         """Why the run has ended, if not because it has as many trials as it was to have."""
         if self.is_good_enough:
             return f"the regret of the recommended point is at most {self.args.stop_at_regret:g} at confidence 0.95"
-        return "all points have been evaluated" if self._is_exhausted else None
+        return "no point is left to propose" if self._is_exhausted else None
 
     def _stop(self) -> None:
         """Handle a signal: the first one stops the run in order, the second one at once."""

@@ -182,7 +182,7 @@ def test_after_a_value_outputs_that_cannot_be_read_do_not_stop_a_run(folder: Pat
 def test_a_run_ends_where_there_is_nothing_left_to_propose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "space.toml").write_text('duplicates = "avoid"\nseed = 0\n[space]\nx = [1, 2, 3]\n')
     words = [sys.executable, "-S", "-c", "print({x})"]
-    said = "bkbopt: ended after 3 trials: all points have been evaluated\n"
+    said = "bkbopt: ended after 3 trials: no point is left to propose\n"
     (best,) = call(capsys, "run", tmp_path / "space.toml", "--trials", 9, "--jobs", 2, "--", *words, said=said)
     assert best["observed"]["params"] == {"x": 1}
     assert len(trials(tmp_path)) == 3

@@ -146,17 +146,22 @@ def test_other_processes_follow_the_rules_of_the_log(tmp_path: Path) -> None:
     assert other.ask().params["v"] <= 0.5
 
 
-def test_rules_that_are_set_during_another_call_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = bo.Optimizer(SPACE, seed=0, feasible=RULES, storage=tmp_path / "log")
-    other = bo.Optimizer.open(tmp_path / "log")
+def before_next_transaction(monkeypatch: pytest.MonkeyPatch, call: Callable[[], None]) -> None:
+    """Make a call of another process just before the next write to a log."""
     begin = LogFile.transaction
 
     def racing(file: LogFile) -> Any:
         monkeypatch.setattr(LogFile, "transaction", begin)
-        one.set_space(SPACE, feasible="y <= 0.25")
+        call()
         return begin(file)
 
     monkeypatch.setattr(LogFile, "transaction", racing)
+
+
+def test_rules_that_are_set_during_another_call_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = bo.Optimizer(SPACE, seed=0, feasible=RULES, storage=tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    before_next_transaction(monkeypatch, lambda: one.set_space(SPACE, feasible="y <= 0.25"))
     other.set_space({"x": (0.0, 3.0), "y": (0.0, 1.0)})
     for opt in (one, other, bo.Optimizer.open(tmp_path / "log")):
         assert opt.options["feasible"] == ["y <= 0.25"]
@@ -283,14 +288,7 @@ def test_rules_that_are_set_while_another_process_asks_hold_for_its_trial(
 ) -> None:
     one = bo.Optimizer(SPACE, seed=0, storage=tmp_path / "log")
     other = bo.Optimizer.open(tmp_path / "log")
-    begin = LogFile.transaction
-
-    def racing(file: LogFile) -> Any:
-        monkeypatch.setattr(LogFile, "transaction", begin)
-        one.set_space(SPACE, feasible="x >= 0.99")
-        return begin(file)
-
-    monkeypatch.setattr(LogFile, "transaction", racing)
+    before_next_transaction(monkeypatch, lambda: one.set_space(SPACE, feasible="x >= 0.99"))
     assert other.ask().params["x"] >= 0.99
 
 
