@@ -10,8 +10,8 @@ GEST = (
     Fault(
         "a lower bound is taken for an upper one",
         "adapters/gest/problem.py",
-        'sides = [(f"{name} (low)", -1.0, low)',
-        'sides = [(f"{name} (low)", 1.0, low)',
+        "low, high = constraint.value, math.inf",
+        "low, high = -math.inf, constraint.value",
         ("adapters/gest/test_problem.py",),
     ),
     Fault(

@@ -12,6 +12,7 @@ MINIMIZING = (
     "optimizer/test_sharing.py",
 )
 OPENING = ("optimizer/designers/test_storage_opening.py",)
+LIMITS = ("optimizer/test_changing_constraints.py",)
 QUEUE = ("optimizer/test_held_and_queued.py",)
 TELLING = ("optimizer/telling/test_telling.py", "optimizer/telling/test_telling_tables.py")
 TRIALS = ("optimizer/log/test_trials.py",)
@@ -138,9 +139,51 @@ OPTIMIZER = (
     Fault(
         "a constraint among the values told by name is left out",
         "optimizer/telling/tell_calls.py",
-        "limits = {name: others[name] for name in aims.constraints if name in others} | ",
-        "limits = ",
+        "measured = {name: others[name] for name in aims.limits if name in others} | ",
+        "measured = ",
         ATTRIBUTES,
+    ),
+    Fault(
+        "the excess over a lower limit has the wrong sign",
+        "optimizer/log/limits.py",
+        'yield Side(f"{name} (low)" if is_pair else name, -1.0, self.low)',
+        'yield Side(f"{name} (low)" if is_pair else name, 1.0, self.low)',
+        LIMITS,
+    ),
+    Fault(
+        "trials keep the limits of before a change",
+        "optimizer/log/trial_log.py",
+        "self.entries[number] = replace(entry, trial=replace(entry.trial, limits=limits))",
+        "pass",
+        LIMITS,
+    ),
+    Fault(
+        "a change of limits is not learnt",
+        "optimizer/log/trial_log.py",
+        "        self.is_rewritten = True\n        self.limits = limits",
+        "        self.limits = limits",
+        LIMITS,
+    ),
+    Fault(
+        "limits that another process has changed are not noticed",
+        "optimizer/log/log_rows.py",
+        'for n in ("feasible", "constraints"))',
+        'for n in ("feasible",))',
+        LIMITS,
+    ),
+    Fault(
+        "predictions of a constraint are excesses",
+        "optimizer/results/predictions.py",
+        "out[name] = sides[0].value(mean.numpy()), std.numpy()",
+        "out[name] = mean.numpy(), std.numpy()",
+        LIMITS,
+    ),
+    Fault(
+        "attributes are no values of a new constraint",
+        "optimizer/designers/logged_designer.py",
+        "entries.extend(measured(self.log, limits))",
+        "entries.extend([])",
+        LIMITS,
     ),
     Fault(
         "a view of a log has the names that another process knows",
@@ -419,9 +462,9 @@ OPTIMIZER = (
     ),
     Fault(
         "a constraint of zero is violated",
-        "optimizer/log/trials.py",
-        "all(value <= 0.0 for value",
-        "all(value < 0.0 for value",
+        "optimizer/log/limits.py",
+        "return self.low <= value <= self.high",
+        "return self.low < value < self.high",
         TRIALS,
     ),
     Fault(

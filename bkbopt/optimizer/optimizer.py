@@ -10,9 +10,11 @@ from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.optimizer.arguments import option_types as types
-from bkbopt.optimizer.arguments.naming import as_directions, as_names
+from bkbopt.optimizer.arguments.naming import as_directions
 from bkbopt.optimizer.arguments.option_names import check_known
-from bkbopt.optimizer.arguments.problems import arms_of, as_queued, other_pool, other_space
+from bkbopt.optimizer.arguments.outcome_constraints import as_limits
+from bkbopt.optimizer.arguments.problems import arms_of, as_queued
+from bkbopt.optimizer.changing import Changing
 from bkbopt.optimizer.designers import saving
 from bkbopt.optimizer.designers.locking import locked
 from bkbopt.optimizer.designers.making import as_designer
@@ -33,7 +35,7 @@ from bkbopt.surrogates.base import MakesSurrogate
 __all__ = ["Optimizer"]
 
 
-class Optimizer(Shown, Predicting, Trust, Copies):
+class Optimizer(Shown, Predicting, Trust, Copies, Changing):
     """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
     An optimizer is a log of trials and a designer, which computes suggestions. These depend only on the arguments below
@@ -47,7 +49,9 @@ class Optimizer(Shown, Predicting, Trust, Copies):
         direction: "minimize" or "maximize".
         directions: a direction for each of several objectives, in place of `direction`: a list, or a dict from names of
             the objectives, {"loss": "minimize", "power": "maximize"}, by which values may be told.
-        constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
+        constraints: outcome constraints, that is, limits of measured quantities whose values `tell` takes: a list of
+            "viscosity <= 30", "0.2 <= ph <= 0.4", or a dict {"viscosity": (None, 30.0)}. A name alone is told as an
+            excess, feasible if <= 0.
         seed: seed of all random numbers; None for a random one.
         n_startup_trials: values of start-up points (the centre, then quasi-random ones) before models are used, by
             default 10; from three values on a failed trial counts half.
@@ -100,7 +104,7 @@ class Optimizer(Shown, Predicting, Trust, Copies):
         *,
         direction: types.Direction = "minimize",
         directions: Sequence[str] | Mapping[str, str] | None = None,
-        constraints: Sequence[str] = (),
+        constraints: types.Constraints = (),
         seed: int | None = None,
         n_startup_trials: int | None = None,
         surrogate: str | Surrogate | MakesSurrogate | None = None,
@@ -117,11 +121,10 @@ class Optimizer(Shown, Predicting, Trust, Copies):
         beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
         directions, objectives = as_directions(direction, directions)
         objectives = objectives or (saving.objectives_of(file) if file is not None else ())
-        self._aims = Aims(directions, as_names("constraints", constraints), objectives)
         self._acquisition = acquisition
         self._core = as_designer(
             space_or_pool,
-            directions=directions,
+            aims=Aims(directions, as_limits(constraints), objectives),
             seed=seed,
             n_startup_trials=n_startup_trials,
             surrogate=surrogate,
@@ -193,40 +196,6 @@ class Optimizer(Shown, Predicting, Trust, Copies):
         """
         return self._core.enqueue(as_queued(params), checked_attrs(user_attrs))
 
-    @locked
-    def set_pool(self, pool: Any, *, feasible: types.Feasible | None = None) -> None:
-        """Replace the arms of a pool; arms may be removed and added, and all observations are kept.
-
-        An earlier trial keeps the `index` of its row in the earlier pool; labels by an `id_column` hold in both pools.
-        `feasible` is as in `set_space`.
-
-        Raises:
-            ArgumentError: the optimizer has a space, or the pool is invalid (see the constructor); nothing changes.
-        """
-        has_kernel = self._core.designer.options.surrogate.has_kernel
-        self._core.set_candidates(other_pool(self.pool, pool, has_kernel=has_kernel), {}, feasible)
-
-    @locked
-    def set_space(self, space: Any, past: Params | None = None, *, feasible: types.Feasible | None = None) -> None:
-        """Replace the search space; ranges may change, and parameters may be added and removed.
-
-        Past trials are kept in the model if their parameters have the same kind, also with another range, step or list
-        of values (permuted, extended or shortened). A value that was removed stays in the model and is not proposed. A
-        new parameter had some value in past trials too: state it with `past`. Otherwise the model assumes that it was
-        mid-range, or the first choice, as if that were known.
-
-        Args:
-            space: the search space of later trials.
-            past: values that all earlier trials had for new parameters, by name.
-            feasible: another constraint on parameters; by default the former one holds, with an empty list none does.
-
-        Raises:
-            ArgumentError, ArgumentTypeError: the optimizer has a pool, the space is invalid (see the constructor), has
-                other parameters than the surrogate's kernel, if that was given, or lacks one that is in a rule; or
-                `past` has other parameters than new ones, or other values. Nothing changes.
-        """
-        self._core.set_candidates(*other_space(self.space, space, past), feasible)
-
     # -- telling -----------------------------------------------------------------------------------------------------
 
     @overload
@@ -256,7 +225,7 @@ class Optimizer(Shown, Predicting, Trust, Copies):
                 pairs (value, std), by the names of the objectives, whose other items are values of constraints, or
                 attributes: numbers, flags, text, but not parameters. For many trials an array (n,) or (n, k), a list of
                 dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values.
-            constraints: their values by name, feasible if <= 0; for many trials arrays or columns.
+            constraints: their measured values by name; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
                 trials one for all, or an array or column; NaN where it is unknown.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.

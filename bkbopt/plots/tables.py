@@ -128,11 +128,17 @@ def _seconds(start: datetime | None, end: datetime | None) -> str:
 def constraints_table(opt: Optimizer, trials: Sequence[Trial]) -> Html:
     """How often each constraint was told and violated."""
     rows = []
-    for name in opt.constraints:
-        told = [trial.constraints[name] for trial in trials if name in trial.constraints]
-        ends = [cell(min(told)), cell(max(told))] if told else ["", ""]
-        rows.append([name, len(told), sum(value > 0.0 for value in told), *ends])
-    return table("Constraints, feasible where <= 0", ["name", "told", "violated", "smallest", "largest"], rows)
+    for name, text in zip(opt.constraints, opt.options["constraints"], strict=True):
+        told = [trial for trial in trials if name in trial.constraints]
+        values = [trial.constraints[name] for trial in told]
+        ends = [cell(min(values)), cell(max(values))] if told else ["", ""]
+        n_violated = sum(not trial.limits[name].holds(trial.constraints[name]) for trial in told)
+        rows.append([text, len(told), n_violated, *ends])
+    return table(
+        "Constraints: limits, or names of excesses, feasible where <= 0",
+        ["constraint", "told", "violated", "smallest", "largest"],
+        rows,
+    )
 
 
 # -- options and versions of the run -----------------------------------------------------------------------------------

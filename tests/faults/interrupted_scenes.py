@@ -100,6 +100,13 @@ def refused(opt: bo.Optimizer) -> None:
         opt.tell([opt.trials[-1].id, 0], [1.0, 1.0])
 
 
+def noted(opt: bo.Optimizer) -> None:
+    """Trials have an attribute, which becomes a constraint, and the models exist."""
+    for number in range(4):
+        opt.set_user_attr(number, "note", 0.5 * number)
+    warm(opt)
+
+
 def past(opt: bo.Optimizer) -> Any:
     """Values of points that were not asked for, and of a running trial."""
     return opt.tell([{"x": 0.1, "kind": "a"}, {"x": 0.9, "kind": "b"}], [1.0, 2.0])
@@ -119,6 +126,7 @@ CALLS: dict[str, Callable[[bo.Optimizer], Any]] = {
     "set_space, rules": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}, feasible="new == 'u' or x > 2"),
     "set_space, none": lambda opt: opt.set_space({"x": (0.2, 3.0), "new": ["u", "v"]}, feasible=[]),
     "set_space, other rules": lambda opt: opt.set_space(BOX, feasible=["x >= 0.1", "kind == 'b'"]),
+    "set_constraints": lambda opt: opt.set_constraints(["g >= 0.5", "note <= 1"]),
     "recover": lambda opt: opt.recover(enqueue=True),
     "heartbeat": lambda opt: opt.heartbeat(opt.trials[-1]),
     "set_user_attr": lambda opt: opt.set_user_attr(0, "a", [1]),
@@ -150,6 +158,8 @@ def _scenes() -> list[Scene]:
     limited, pool = made(6, constraints=["g"]), made(6, POOL)
     out += [Scene(f"constraints, {name}", limited, warm, CALLS[name]) for name in ("ask", "tell")]
     out += [Scene("constraints at a mark, ask", limited, to_the_mark, CALLS["ask"])]
+    for where in ("", " in memory"):
+        out += [Scene(f"constraints{where}, set_constraints", limited, noted, CALLS["set_constraints"], not where)]
     out += [Scene(f"pool, {name}", pool, warm, CALLS[name]) for name in ("ask", "ask(3)", "tell")]
     out += [Scene("pool, set_pool", pool, warm, lambda opt: opt.set_pool(POOL[10:] * 0.9))]
     return out

@@ -23,6 +23,8 @@ FAST = (
     "model, tell, refused",
     "queue, ask(3)",
     "constraints at a mark, ask",
+    "constraints, set_constraints",
+    "constraints in memory, set_constraints",
     "pool, set_pool",
     "written by others, ask",
 )

@@ -10,7 +10,7 @@ from botorch.utils.multi_objective.hypervolume import Hypervolume
 from botorch.utils.multi_objective.pareto import is_non_dominated
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentError, NotReadyError
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -130,14 +130,6 @@ def test_single_direction_in_a_list_is_a_single_objective() -> None:
     opt = bo.Optimizer(BOX, directions=["maximize"], seed=0)
     assert opt.tell(opt.ask(), 2.0).value == 2.0
     assert opt.best_trials == [opt.best_trial]
-
-
-def test_limits_in_a_dict_are_refused_with_the_form_to_pass() -> None:
-    advice = r"pass list\(constraints\), and tell by how much each limit is exceeded, feasible if <= 0\.$"
-    with pytest.raises(
-        ArgumentTypeError, match=f"^constraints: expected a list of names, got {{'heat': 60}}; {advice}"
-    ):
-        bo.Optimizer(BOX, constraints={"heat": 60})  # type: ignore[arg-type]
 
 
 def test_before_the_first_value_there_is_no_front() -> None:

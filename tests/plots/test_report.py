@@ -154,7 +154,7 @@ def test_text_of_the_log_stays_text(tmp_path: Path) -> None:
     names = [HOSTILE, '"><img src=x onerror=alert(1)>', "$x^{$ $", "a&amp;b \u6e29\u5ea6"]
     choices = [HOSTILE, "</td></table>", "$\\frac{a$"]
     space = {names[0]: (0.0, 1.0), names[1]: choices, names[2]: (0.0, 1.0), names[3]: (0.0, 1.0)}
-    opt = bo.Optimizer(space, constraints=["<b>hot</b>"], n_startup_trials=4, seed=0)
+    opt = bo.Optimizer(space, constraints={"<b>hot</b>": (None, -0.5)}, n_startup_trials=4, seed=0)
     for _ in range(6):
         trial = opt.ask()
         opt.tell(trial, float(trial.params[names[0]]), constraints={"<b>hot</b>": -1.0})
@@ -164,7 +164,7 @@ def test_text_of_the_log_stays_text(tmp_path: Path) -> None:
     assert head[1] == "</h1>"
     assert set(names) < set(head)
     assert {row[names[1]] for row in rows(page, "6 trials")} <= set(choices)
-    assert [row["name"] for row in rows(page, "Constraints")] == ["<b>hot</b>"]
+    assert [row["constraint"] for row in rows(page, "Constraints")] == ["<b>hot</b> <= -0.5"]
     assert len([row for row in rows(page, "The search space") if row["parameter"] in names]) == 4
     assert "Not drawn (" not in page.full_text
     assert HOSTILE not in (tmp_path / "run.html").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
     - Variables are floats, integers (a `ContinuousVariable` with an integer `dtype`) or sets of values. Sets of numbers
       become ordinal parameters in ascending order, other sets categories. Contextual variables, arrays and the
       objective "EXPLORE" are refused. Default values of variables are not used.
-    - Each constraint of VOCS is modelled, "BOUNDS" as two; a value on the bound is feasible.
+    - Each constraint of VOCS is modelled, and its values are those of the evaluation; a value on the bound is feasible.
     - Constants are in every suggestion. Ingested constants and observables are ignored.
     - Suggestions have an `_id`, the number of their trial, and are pending until they are ingested.
     - Points without `_id` complete the pending suggestion with the same variables, or else are new data.
@@ -86,7 +86,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
         self.optimizer = Optimizer(
             self._problem.space,
             directions=self._problem.directions,
-            constraints=list(self._problem.limits),
+            constraints=self._problem.limits,
             **options,
         )
 
@@ -144,7 +144,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
             self.optimizer.tell(
                 [point.target for point in points],
                 [point.values for point in points],
-                constraints={name: [point.excesses[name] for point in points] for name in self._problem.limits},
+                constraints={name: [point.measured[name] for point in points] for name in self._problem.limits},
                 invalid="fail",
                 user_attrs={name: [point.observed.get(name) for point in points] for name in self._problem.observables},
             )

@@ -1,4 +1,4 @@
-"""Conversion of a VOCS to a space, directions, and constraints of the form g <= 0.
+"""Conversion of a VOCS to a space, directions, and limits of constraints.
 
 | VOCS | bkbopt |
 | --- | --- |
@@ -6,14 +6,14 @@
 | `ContinuousVariable`, `dtype` an integer | `Int` |
 | `DiscreteVariable` of finite numbers | `Ordinal`, in ascending order |
 | another `DiscreteVariable` | `Categorical` |
-| "LESS_THAN", v | y - v <= 0 |
-| "GREATER_THAN", v | v - y <= 0 |
-| "BOUNDS", a, b | a - y <= 0 and y - b <= 0 |
+| "LESS_THAN", v | (None, v) |
+| "GREATER_THAN", v | (v, None) |
+| "BOUNDS", a, b | (a, b) |
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,26 +40,10 @@ __all__ = ["ID", "TranslatedProblem", "problem_of"]
 #: The key of a suggestion's identifier.
 ID = "_id"
 
+#: A lower and an upper limit, None for one that there is not.
+Pair = tuple[float | None, float | None]
+
 _DIRECTIONS = {MinimizeObjective: "minimize", MaximizeObjective: "maximize"}
-
-
-@dataclass(frozen=True)
-class Limit:
-    """One side of a constraint of VOCS.
-
-    Attributes:
-        output: name of the constrained output.
-        sign: 1 for an upper bound, -1 for a lower one.
-        bound: the bound, in the output's units.
-    """
-
-    output: str
-    sign: float
-    bound: float
-
-    def excess(self, value: float) -> float:
-        """The excess of a value of the output over the bound, feasible if <= 0; NaN for NaN."""
-        return self.sign * (value - self.bound)
 
 
 @dataclass(frozen=True)
@@ -69,14 +53,14 @@ class TranslatedProblem:
     Attributes:
         space: the space of the variables.
         directions: "minimize" or "maximize" by name of the objective.
-        limits: limits by name of the optimizer's constraint: one for each constraint of VOCS, two for "BOUNDS".
+        limits: the finite limits (low, high) of each constraint by name.
         constants: values by name.
         observables: names of outputs that are kept with the trials.
     """
 
     space: Space
     directions: Mapping[str, str]
-    limits: Mapping[str, Limit]
+    limits: Mapping[str, Pair]
     constants: Mapping[str, Any]
     observables: tuple[str, ...]
 
@@ -147,32 +131,25 @@ def _direction(name: str, objective: Any) -> str:
     )
 
 
-def _limits(constraints: Mapping[str, Any]) -> dict[str, Limit]:
-    limits: dict[str, Limit] = {}
-    for name, constraint in constraints.items():
-        for key, limit in _sides(name, constraint):
-            if key in limits:
-                raise ArgumentError(f"vocs: expected distinct names of constraints, got {key!r} twice; rename one.")
-            limits[key] = limit
-    return limits
+def _limits(constraints: Mapping[str, Any]) -> dict[str, Pair]:
+    """The limits of the constraints that have a finite one."""
+    limits = {name: _limit(name, constraint) for name, constraint in constraints.items()}
+    return {name: limit for name, limit in limits.items() if limit != (None, None)}
 
 
-def _sides(name: str, constraint: Any) -> Iterator[tuple[str, Limit]]:
-    """The finite bounds of a constraint, by name of the optimizer's constraint."""
+def _limit(name: str, constraint: Any) -> Pair:
     if isinstance(constraint, LessThanConstraint):
-        sides = [(name, 1.0, constraint.value)]
+        low, high = -math.inf, constraint.value
     elif isinstance(constraint, GreaterThanConstraint):
-        sides = [(name, -1.0, constraint.value)]
+        low, high = constraint.value, math.inf
     elif isinstance(constraint, BoundsConstraint):
         low, high = constraint.range
-        sides = [(f"{name} (low)", -1.0, low), (f"{name} (high)", 1.0, high)]
     else:
         raise ArgumentError(
             f'vocs: constraint {name!r}: expected "LESS_THAN", "GREATER_THAN" or "BOUNDS", got a '
             f"{type(constraint).__name__}."
         )
-    for key, sign, bound in sides:
-        if math.isnan(bound) or bound == -sign * math.inf:
+    for bound, worst in ((low, math.inf), (high, -math.inf)):
+        if math.isnan(bound) or bound == worst:
             raise ArgumentError(f"vocs: constraint {name!r}: expected a bound that can be satisfied, got {bound!r}.")
-        if math.isfinite(bound):
-            yield key, Limit(name, sign, bound)
+    return low if math.isfinite(low) else None, high if math.isfinite(high) else None

@@ -25,13 +25,13 @@ class EvaluatedPoint:
     Attributes:
         target: id of its trial, or its variables if it was not suggested.
         values: values of the objectives; NaN for missing ones.
-        excesses: values of the optimizer's constraints by name, feasible if <= 0; NaN for missing ones.
+        measured: values of the constraints by name; NaN for missing ones.
         observed: the observables that a log can store.
     """
 
     target: int | dict[str, Any]
     values: tuple[float, ...]
-    excesses: Mapping[str, float]
+    measured: Mapping[str, float]
     observed: Mapping[str, Any]
 
 
@@ -47,16 +47,15 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
     trial = _trial(i, row, trials)
     target = _variables(i, row, problem) if trial is None else _agreeing(i, row, problem, trial)
     values = tuple(_number(i, row, name) for name in problem.directions)
-    outputs = {limit.output: _number(i, row, limit.output) for limit in problem.limits.values()}
-    absent = [name for name in outputs if name not in row]
+    measured = {name: _number(i, row, name) for name in problem.limits}
+    absent = [name for name in measured if name not in row]
     if absent and all(map(math.isfinite, values)):
         raise ArgumentError(
             f"results: expected the constraint {absent[0]!r} in point {i}, which has objectives; if the evaluation "
             "failed, leave the objectives out too, or set them to NaN."
         )
-    excesses = {name: limit.excess(outputs[limit.output]) for name, limit in problem.limits.items()}
     observed = storable_attrs({name: row[name] for name in problem.observables if name in row})
-    return EvaluatedPoint(target, values, excesses, observed)
+    return EvaluatedPoint(target, values, measured, observed)
 
 
 def _trial(i: int, row: Mapping[str, Any], trials: Sequence[Trial]) -> Trial | None:

@@ -93,7 +93,7 @@ def of_complete(study: Study, target: Target | None) -> Optimizer:
     opt = Optimizer(
         space,
         directions=_directions(study) if target is None else ["minimize"],
-        constraints=sorted({name for trial in trials for name in trial.constraints}),
+        constraints=dict.fromkeys(sorted({name for trial in trials for name in trial.constraints}), (None, 0.0)),
         **arguments,
     )
     finished = [trial for trial in trials if trial.state.is_finished()]

@@ -11,7 +11,7 @@
     bkbopt ask STATE --fixed NAME=VALUE  trials with a given value of a parameter; or --fixed JSON for several
     bkbopt enqueue STATE JSON            queue a point; missing parameters are suggested when it is asked for
     bkbopt tell STATE ID VALUE...        the value of a trial, one for each objective
-    bkbopt tell STATE ID VALUE... --constraint NAME=G    with values of constraints, feasible if G <= 0
+    bkbopt tell STATE ID VALUE... --constraint NAME=G    with measured values of constraints
     bkbopt tell STATE ID VALUE... --replace              correct the value of a finished trial
     bkbopt tell STATE --params JSON VALUE...    the value of a point that was not asked for
     bkbopt tell STATE --from PAST.csv [--value COLUMN]    past data, a line for each trial; all lines or none

@@ -182,6 +182,11 @@ _POOL: dict[str, Any] = {
     "metavar": "ROWS",
     "help": "the rows of a pool that are not in the log: a CSV, Parquet or .npy file, or a folder of them",
 }
+_CONSTRAINT: dict[str, Any] = {
+    "metavar": "TEXT",
+    "action": "append",
+    "help": "a limit of a quantity that is measured with the value, as 'heat <= 70'; once for each",
+}
 _ATTR: dict[str, Any] = {
     "metavar": "NAME=VALUE",
     "type": readers.attribute,
@@ -217,12 +222,13 @@ def _add_first(commands: _Commands) -> None:
     text = "replace the search space of a log, or the rows of its pool, for later trials"
     more = (
         ". Parameters may be added and removed, and ranges and choices changed; of the options of SPACE.toml only "
-        "beta, feasible and n_startup_trials"
+        "beta, constraints, feasible and n_startup_trials"
     )
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
     text = "a rule for the rows of a pool from now on, as in init; once for each"
+    change.add_argument("--constraint", **_CONSTRAINT)
     rules = change.add_mutually_exclusive_group()
     rules.add_argument("--feasible", metavar="RULE", action="append", help=text)
     text = "no rules for the rows from now on"
@@ -246,6 +252,7 @@ def _add_init(commands: _Commands) -> None:
     pool.add_argument("--id-column", metavar="NAME", help="the column that names the rows, and is no feature")
     text = "a column of a CSV file that is a feature, once for each; by default all but that of the names"
     pool.add_argument("--column", metavar="NAME", action="append", help=text)
+    pool.add_argument("--constraint", dest="constraints", **_CONSTRAINT)
     pool.add_argument("--direction", choices=("minimize", "maximize"), help="of the value (default minimize)")
     text = "avoid proposes no row twice (default allow)"
     pool.add_argument("--duplicates", choices=("allow", "avoid"), help=text)
@@ -288,7 +295,7 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--again", action="store_true", help=text)
     text = "the column with the values in the file of --from; once for each objective"
     tell.add_argument("--value", metavar="COLUMN", action="append", default=[], help=text)
-    text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"
+    text = "the measured value of a constraint; once for each; a VALUE may then be left out"
     tell.add_argument("--constraint", metavar="NAME=G", type=readers.limit, action="append", default=[], help=text)
     text = "known standard deviation of the value's noise; once for each objective"
     tell.add_argument("--std", metavar="S", type=readers.deviation, action="append", default=[], help=text)

@@ -81,7 +81,8 @@ def _summary(file: LogFile) -> Row:
     #: Trials without and with a value of every constraint; the former count only if there are no others.
     n_feasible, last, n_lost = [0, 0], ("", -1), 0
     with file.fits():
-        names = file.options["constraints"]
+        aims = aims_of(file)
+        names = set(aims.constraints)
         for row in file.rows(0):
             number, state = checked(row, CHECKSUM)[:2]
             ids[state].append(number)
@@ -89,8 +90,9 @@ def _summary(file: LogFile) -> Row:
             if row[DIAGNOSTICS] is not None:
                 last = max(last, (row[ASKED_AT], number))
             if names and state == COMPLETE:
-                limits = from_json(row[CONSTRAINTS])
-                n_feasible[len(limits) == len(names)] += all(limit <= 0.0 for limit in limits.values())
+                measured = from_json(row[CONSTRAINTS])
+                is_feasible = all(aims.limits[name].holds(value) for name, value in measured.items())
+                n_feasible[measured.keys() >= names] += is_feasible
         where = {"space": file.spaces[-1].text.get("parameters"), "arms": _n_arms(file.spaces[-1])}
         rules = file.options["feasible"]
     return {

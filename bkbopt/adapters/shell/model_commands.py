@@ -43,7 +43,7 @@ KINDS = {
 #: Kinds of plots that need both parameters.
 OF_TWO = ("contour", "pool")
 #: Options of `init` that need a pool.
-POOL_OPTIONS = ("id_column", "column", "direction", "duplicates", "feasible", "seed")
+POOL_OPTIONS = ("id_column", "column", "constraints", "direction", "duplicates", "feasible", "seed")
 
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
@@ -86,7 +86,7 @@ def _over_pool(args: argparse.Namespace) -> "Optimizer":
         )
     check_other_file("state", as_path(args.state), args.pool, "the rows of the pool")
     pool = Pool(rows_of_file(args.pool), id_column=args.id_column, columns=args.column)
-    options = {name: getattr(args, name) for name in ("direction", "duplicates", "feasible", "seed")}
+    options = {name: getattr(args, name) for name in ("constraints", "direction", "duplicates", "feasible", "seed")}
     return Optimizer(pool, **{name: option for name, option in options.items() if option is not None})
 
 
@@ -96,16 +96,21 @@ def change(args: argparse.Namespace) -> Iterator[Row]:
 
     opt = opened(args)
     if opt.pool is None:
-        if args.feasible is not None:
-            raise UsageError("--feasible: expected only with rows; that of a search space is a line of SPACE.toml.")
+        for name in ("feasible", "constraint"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name}: expected only with rows; of a search space it is a line of SPACE.toml.")
         entries, options = space_file.read_space(args.new)
         space, feasible = Space.parse(entries), options.pop("feasible", None)
-        Optimizer(opt.space, **options, storage=args.state)  # refuses options that have to be those of the log
+        constraints = options.pop("constraints", None)
+        Optimizer(opt.space, **options, constraints=opt.limits, storage=args.state)  # refuses what has to stay
         opt.set_space(space, feasible=feasible)
     else:
         rows, old = rows_of_file(args.new), opt.pool
         names = list(old.names) if hasattr(rows, "iloc") else None  # a table may have other columns, too
         opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names), feasible=args.feasible)
+        constraints = args.constraint
+    if constraints is not None:
+        opt.set_constraints(constraints)
     yield _described(args.state, opt)
 
 

@@ -40,7 +40,9 @@ def rows_of_file(path: str | None) -> Any:
 
 def as_aims(opt: "Optimizer") -> Aims:
     """What the optimizer aims at, for modules of the log."""
-    return Aims(opt.directions, opt.constraints, opt.objectives)
+    from bkbopt.optimizer.arguments.outcome_constraints import as_limits
+
+    return Aims(opt.directions, as_limits(opt.limits), opt.objectives)
 
 
 def names_of(opt: "Optimizer") -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class Progress:
         if not trial.values or not trial.is_feasible:
             return
         # A trial without a value of some constraint counts only if there is no other.
-        is_whole = len(trial.constraints) == len(self.aims.constraints)
+        is_whole = trial.constraints.keys() >= set(self.aims.constraints)
         if is_whole < self._is_whole:
             return
         if is_whole > self._is_whole:

@@ -26,7 +26,7 @@ def aims_row(aims: Aims) -> Row:
     row: Row = {"direction": aims.directions[0]}
     if aims.objectives or aims.k > 1:
         row = {"directions": aims.by_name(aims.directions)}
-    return row | ({"constraints": list(aims.constraints)} if aims.constraints else {})
+    return row | ({"constraints": list(aims.texts)} if aims.constraints else {})
 
 
 def as_line(row: Row) -> str:

@@ -49,14 +49,16 @@ POLL = 1.0
 def run(args: argparse.Namespace) -> Iterator[Row]:
     """Make or continue the log until it has enough trials; returns the rows of `best`."""
     from bkbopt import Optimizer
+    from bkbopt.optimizer.arguments.outcome_constraints import as_limits
 
     space, options = read_space(args.space)
     command = Command(args.command, list(space))
-    with_blanks = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
+    names = as_limits(options.get("constraints", ()))
+    with_blanks = [name for name in names if [name] != name.split()]
     if with_blanks:
         raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {with_blanks[0]!r}.")
     directions = options.get("directions", ())
-    doubled = next((name for name in directions if name in options.get("constraints", ())), None)
+    doubled = next((name for name in directions if name in names), None)
     if isinstance(directions, dict) and doubled is not None:
         raise ArgumentError(f"constraints: expected other names than those of objectives, got {doubled!r}.")
     if args.stop_at_regret is not None and len(directions) > 1:

@@ -4,7 +4,7 @@ A search space in TOML:
 
     direction = "minimize"               # options of Optimizer, all of them optional; or directions = [...],
                                          # or of named objectives directions = { loss = "minimize", ... }
-    # constraints = ["heat"]             # values that come with each trial and must be <= 0
+    # constraints = ["heat <= 70"]       # limits of quantities that are measured with the value
     # feasible = ["rate * width <= 1"]   # rules that are known beforehand, see bkbopt.spaces.rules
     seed = 0
 

@@ -48,11 +48,11 @@ def check_outcome(
         )
     if stds and len(stds) != len(values):
         raise ArgumentError(f"std: expected one for each of {len(values)} values, got {len(stds)}.")
-    unknown = next((name for name in limits if name not in aims.constraints), None)
+    unknown = next((name for name in limits if name not in aims.limits), None)
     if unknown is not None:
         raise ArgumentError(
-            f"constraints: expected names among {aims.constraints}, got {unknown!r}; "
-            "name all constraints when the log is made."
+            f"constraints: expected names among {tuple(aims.limits)}, got {unknown!r}; "
+            "name all constraints when the log is made, or with bkbopt change."
         )
     numbers = [("value", v) for v in values] + [(f"constraints[{n!r}]", v) for n, v in limits.items()]
     for name, number in numbers:

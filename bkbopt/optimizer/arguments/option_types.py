@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from bkbopt.confidence import Confidence
 from bkbopt.optimizer.arguments.known_constraint import Feasible
+from bkbopt.optimizer.arguments.outcome_constraints import Constraints
 from bkbopt.optimizer.log.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.surrogates import Surrogate
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcquisitionName",
+    "Constraints",
     "Direction",
     "FailOptions",
     "Feasible",
@@ -69,7 +71,7 @@ class Options(TypedDict, total=False):
 
     direction: Direction
     directions: Sequence[str] | Mapping[str, str] | None
-    constraints: Sequence[str]
+    constraints: Constraints
     seed: int | None
     n_startup_trials: int | None
     surrogate: str | Surrogate | MakesSurrogate | None

@@ -20,10 +20,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class HasLog:
     """An object with a log and its designer; `Optimizer` sets the attributes, which are for modules of its package."""
 
-    _aims: Aims
     _acquisition: str | Acquisition
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
+
+    @property
+    def _aims(self) -> Aims:
+        return self._core.aims
 
 
 def locked(method: F) -> F:

@@ -6,24 +6,28 @@ an interrupt before the commit everything is unchanged; after an interrupt later
 """
 
 import contextlib
-import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, StateFileError
 from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.arguments.known_constraint import KnownConstraint
+from bkbopt.optimizer.arguments.outcome_constraints import changed
+from bkbopt.optimizer.designers.asking import next_ones
 from bkbopt.optimizer.designers.coming import Coming
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.limits import Limits, limits_of
+from bkbopt.optimizer.log.limits import stored as stored_limits
 from bkbopt.optimizer.log.log_file import LogFile, Writer
 from bkbopt.optimizer.log.log_rows import Described
-from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, replaced, running_one
+from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, measured, replaced, running_one
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry, Trial, check_stds, utc_now
 from bkbopt.optimizer.translation.conversion import conversion_of
 from bkbopt.optimizer.translation.description import describe, read_changed
-from bkbopt.optimizer.translation.log_entries import evaluation, named, stored, understood
+from bkbopt.optimizer.translation.log_entries import evaluation, stored, understood
 from bkbopt.optimizer.translation.log_spaces import LogSpaces
 from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
@@ -36,9 +40,6 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]
 
-#: Largest number of trials of one ask with a batch size that the search chooses.
-MOST_USEFUL = 1_000
-
 
 class LoggedDesigner:
     """A designer with a log: suggestions are added to the log, and the designer learns from the log.
@@ -48,9 +49,10 @@ class LoggedDesigner:
         options: options of the designer.
         entropy: seed of all random numbers.
         feasible: the user's constraint on parameters.
+        aims: directions, outcome constraints and names of objectives.
 
     Attributes:
-        feasible: see above.
+        feasible, aims: see above.
         log: the log of all trials, in memory.
         spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
         designer: the designer, which computes suggestions.
@@ -59,8 +61,10 @@ class LoggedDesigner:
         file: the file of the log; None if the log is in memory only.
     """
 
-    def __init__(self, problem: Problem, options: Options, entropy: int, feasible: KnownConstraint | None) -> None:
-        self.feasible = feasible
+    def __init__(
+        self, problem: Problem, options: Options, entropy: int, feasible: KnownConstraint | None, aims: Aims
+    ) -> None:
+        self.feasible, self.aims = feasible, aims
         self.spaces = LogSpaces()
         self.spaces.append(problem.candidates, {})
         if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
@@ -68,13 +72,15 @@ class LoggedDesigner:
         self.conversion = conversion_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
         self.has_noted_constraints = False
-        self.log = TrialLog()
+        self.log = TrialLog(aims.limits)
         self.file: LogFile | None = None
         self._seen = 0
         #: What is being set; how many of `spaces`, and which constraint, the designer has; what the file has of it.
         self._coming: Coming | None = None
         self._n_used, self._used = 1, feasible
         self._kept: Any = False
+        #: Outcome constraints that are being set, with the trials that get values of them.
+        self._coming_limits: tuple[Limits, list[Entry]] | None = None
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
         feasible = self.feasible
@@ -129,6 +135,22 @@ class LoggedDesigner:
             self.designer.set_problem(problem)
         self._n_used, self._used = len(self.spaces), self.feasible
 
+    def set_constraints(self, given: Any) -> None:
+        """Take other outcome constraints, as users give them; their values so far may be attributes of trials."""
+        with self._transaction() as (entries, writer):
+            limits = changed(self.aims.limits, given)
+            entries.extend(measured(self.log, limits))
+            if writer is None:
+                self._coming_limits = limits, entries
+            else:
+                writer.set_option("constraints", stored_limits(limits))
+        self.refresh()
+
+    def _use_limits(self, limits: Limits) -> None:
+        if limits != self.aims.limits:
+            self.log.use_limits(limits)
+            self.aims = replace(self.aims, limits=limits)
+
     def _begin_anew(self, problem: Problem) -> None:
         """Take a new designer, which is to learn all trials again."""
         self.designer = Designer(problem, self.designer.options, self.designer.seed)
@@ -166,6 +188,11 @@ class LoggedDesigner:
         if self.file is None and self._coming is not None:
             self._coming.add_to(self.spaces)
             self.feasible, self._coming = self._coming.feasible, None
+        if self.file is None and self._coming_limits is not None:
+            limits, entries = self._coming_limits
+            self.log.put(entries)
+            self._use_limits(limits)
+            self._coming_limits = None
         self._use_last()
 
     @property
@@ -187,6 +214,7 @@ class LoggedDesigner:
             self.spaces.restore(described, self._read(described))
         with file.fits():
             self.feasible = self._constraint(file)
+            self._use_limits(limits_of(file.options["constraints"]))
         self._kept = file.options["feasible"]
         self._use_last()
         if entries:
@@ -268,10 +296,10 @@ class LoggedDesigner:
         # Parameters are converted after changes of other processes were read, which may have set another space.
         with contextlib.nullcontext() if self.file is None else self.file.asking():
             self.refresh()
-            basis, asked = self._basis(), self._next(count, fixed)
+            basis, asked = self._basis(), next_ones(self, count, fixed)
             with self._transaction() as (entries, _):
                 if self._basis() != basis:  # another process has changed rules, or taken the numbers
-                    asked = self._next(count, fixed)
+                    asked = next_ones(self, count, fixed)
                 asked = [self._with_attrs(entry) for entry in asked]
                 entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
         return [entry.trial for entry in asked]
@@ -284,54 +312,13 @@ class LoggedDesigner:
     def _basis(self) -> tuple[int, list[int], int, KnownConstraint | None]:
         return len(self.log), self.log.waiting, len(self.spaces), self.feasible
 
-    def _next(self, count: int | None, fixed: Params) -> list[Entry]:
-        held = self.conversion.fixed(fixed, "fixed")
-        entries = self._from_queue(len(self.log.waiting) if count is None else count, held)
-        if count is None or len(entries) < count:
-            try:
-                entries += self._suggested(None if count is None else count - len(entries), held, entries)
-            except SpaceExhaustedError:
-                if not entries:
-                    raise
-        return [named(entry, fixed, self.conversion) for entry in entries]
-
-    def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
-        start = time.perf_counter()
-        designer, number, running = self.update(), len(self.log), {e.trial.id: e.point for e in queued}
-        if count is None:
-            suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
-        else:
-            suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
-        used = (e.trial.index for part in (self.log.entries, queued) for e in part if self.is_present(e))
-        earlier = (e.trial for e in self.log.entries if not self.is_present(e))
-        rows = self.conversion.without_trials([s.index for s in suggestions], used, earlier)
-        seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
-        return [
-            replace(self._entry(s.number, s.point, row, now), diagnostics=replace(s.diagnostics, ask_seconds=seconds))
-            for s, row in zip(suggestions, rows, strict=True)
-        ]
-
-    def _from_queue(self, count: int, fixed: Point) -> list[Entry]:
-        entries: list[Entry] = []
-        for number, queued in [(number, self.log.entries[number]) for number in self.log.waiting]:
-            given = queued.point
-            agrees = all(given.get(key, value) == value for key, value in fixed.items())
-            if len(entries) < count and agrees and self.conversion.holds({**given, **fixed}):
-                running = {entry.trial.id: entry.point for entry in entries}
-                try:
-                    suggestion = self.update().complete({**given, **fixed}, number, running)
-                    entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
-                    entry = named(entry, self.conversion.naming(queued.trial, self.is_present(queued)), self.conversion)
-                except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
-                    continue
-                entries.append(replace(entry, diagnostics=suggestion.diagnostics))
-        return entries
-
-    def _entry(self, number: int, point: Point, index: int | None, now: datetime) -> Entry:
+    def new_entry(self, number: int, point: Point, index: int | None, now: datetime) -> Entry:
         """The entry of a running trial in the current space."""
         conversion = self.conversion
-        trial = Trial(number, conversion.params(point, index), index, asked_at=now, label=conversion.label(index))
-        return Entry(trial, len(self.spaces) - 1, point)
+        params, label, limits = conversion.params(point, index), conversion.label(index), self.aims.limits
+        return Entry(
+            Trial(number, params, index, asked_at=now, label=label, limits=limits), len(self.spaces) - 1, point
+        )
 
     def enqueue(self, params: Params, attrs: Mapping[str, Any]) -> Trial:
         """Queue a point with attributes; missing parameters are suggested when the trial is asked for."""
@@ -340,7 +327,7 @@ class LoggedDesigner:
             whole, feasible = completed(self.designer.problem, given), self.designer.problem.feasible
             if whole is not None and feasible is not None and not feasible(whole[0]):
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-            trial = self._entry(len(self.log), given, self.conversion.index(given, params), utc_now()).trial
+            trial = self.new_entry(len(self.log), given, self.conversion.index(given, params), utc_now()).trial
             named = {**trial.params, **self.conversion.labels(params)}
             queued = replace(trial, params=named, state=WAITING, user_attrs=attrs)
             entries.append(Entry(queued, len(self.spaces) - 1, given))
@@ -362,7 +349,7 @@ class LoggedDesigner:
         check_stds((report.outcome for report in reports), takes_weights=takes_weights)
 
     def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
-        return self._entry(number, point, self.conversion.index(point, params), now)
+        return self.new_entry(number, point, self.conversion.index(point, params), now)
 
     def _is_other_row(self, entry: Entry, params: Params) -> bool:
         return self.conversion.is_other_row(entry.trial, self.is_present(entry), params)

@@ -1,6 +1,5 @@
 """Making the designer and the log of an optimizer from its arguments."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from bkbopt.optimizer.arguments.known_constraint import Feasible, as_feasible
 from bkbopt.optimizer.arguments.problems import as_problem
 from bkbopt.optimizer.arguments.searching import as_rule, as_surrogate, check_kernel, check_symmetry, checked_seed
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
+from bkbopt.optimizer.log.aims import Aims
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
@@ -25,7 +25,7 @@ __all__ = ["as_designer"]
 def as_designer(
     space_or_pool: Any,
     *,
-    directions: Sequence[str],
+    aims: Aims,
     seed: Any,
     n_startup_trials: Any,
     surrogate: str | Surrogate | MakesSurrogate | None,
@@ -56,7 +56,7 @@ def as_designer(
         check_symmetry(prototype.kernel, len(problem.pool.objects))
     own = None if problem.pool is None else problem.pool.feasible
     constraint = as_feasible(feasible, problem.candidates, own)
-    signs = tuple(map(sign_of, directions))
-    core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint)
+    signs = tuple(map(sign_of, aims.directions))
+    core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint, aims)
     check_kernel(prototype, core.designer.history)
     return core

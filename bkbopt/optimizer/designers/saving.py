@@ -16,7 +16,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.designers.locking import HasLog
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
-from bkbopt.optimizer.log import log_rows
+from bkbopt.optimizer.log import limits, log_rows
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.log_rows import Described
@@ -46,7 +46,7 @@ Made = TypeVar("Made", bound=HasLog)
 __all__ = ["arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "opened", "save"]
 
 #: Arguments of `Optimizer` that are stored unchanged.
-ARGUMENTS = ("constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
+ARGUMENTS = ("n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
 #: Options that may be changed when a log is opened.
 ANEW = ("beta", "n_startup_trials")
 #: Largest number of characters of a value in a message.
@@ -71,12 +71,12 @@ def describe_options(core: LoggedDesigner, aims: Aims, acquisition: object) -> d
     """
     options = core.designer.options
     check_text(to_json(list(aims.objectives)), "directions", "names")
-    check_text(to_json(list(aims.constraints)), "constraints", "names")
+    check_text(to_json(list(aims.limits)), "constraints", "names")
     return {
         "bkbopt": __version__,
         "directions": list(aims.directions),
         "objectives": list(aims.objectives) or None,  # logs of earlier versions have no names
-        "constraints": list(aims.constraints),
+        "constraints": limits.stored(aims.limits),
         "entropy": core.designer.seed,
         "n_startup_trials": options.n_startup_trials,
         "acquisition": acquisition if isinstance(acquisition, str) else None,
@@ -158,6 +158,7 @@ def arguments_of(
             raise ArgumentError("feasible: expected the constraint of yours that the log was made with, got none.")
         arguments = {name: options[name] for name in ARGUMENTS}
         arguments["directions"] = named_directions(options["directions"], objectives_of(file))
+        arguments["constraints"] = {n: limit.pair for n, limit in limits.limits_of(options["constraints"]).items()}
         arguments["acquisition"] = options["acquisition"] if acquisition is None else acquisition
         arguments["surrogate"] = read_surrogate(options["surrogate"], surrogate)
         arguments["beta"] = read_schedule(options["beta"], beta)
@@ -229,6 +230,9 @@ def join(
     new = [*ANEW, "objectives"] if held.get("objectives") is None else ANEW  # names may be given later
     if free and options["feasible"] is False and isinstance(held["feasible"], list):
         options = {**options, "feasible": held["feasible"]}
+    # Quantities that were constraints once stay in the log.
+    if _limited(options["constraints"]) == _limited(held["constraints"]):
+        options = {**options, "constraints": held["constraints"]}
     compared = [name for name in options if name not in ("bkbopt", *new)]
     other = [text for name in compared for text in _differences(name, held.get(name), options[name])]
     if other:
@@ -295,6 +299,12 @@ def _other(held: Described, given: Described) -> str:
     return "; ".join(differences) or f"the order of the log is {', '.join(map(repr, there))}"
 
 
+def _limited(kept: Any) -> list[Any]:
+    """The constraints that a log has now, as it keeps them."""
+    found = limits.limits_of(kept)
+    return limits.stored({name: limit for name, limit in found.items() if limit != limits.FREE})
+
+
 def _is_same(mine: Described, other: Described) -> bool:
     """Whether two spaces are equal, or two pools have the same rows."""
     if mine.is_space or other.is_space:
@@ -309,6 +319,10 @@ def _differences(name: str, held: Any, given: Any) -> list[str]:
         return []
     if name == "entropy":
         return ["the log has another seed, which is used if seed= is left out"]
+    if name == "constraints":
+        there, here = (list(limits.texts(_limited(each))) for each in (held, given))
+        how = "set_constraints (in the shell bkbopt change) changes it"
+        return [f"constraints is {_shown(there)} in the log and {_shown(here)} here; {how}"]
     if name == "feasible":
         if isinstance(held, bool) and isinstance(given, bool):
             return [f"the log was made {'with' if held else 'without'} feasible="]

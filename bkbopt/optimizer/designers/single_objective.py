@@ -12,7 +12,7 @@ def with_one_objective(core: LoggedDesigner, k: int) -> LoggedDesigner:
     """A copy in memory of a log with its designer, whose trials have the values of objective `k` alone."""
     designer = core.designer
     problem = replace(designer.problem, signs=designer.problem.signs[k : k + 1])
-    single = LoggedDesigner(problem, designer.options, designer.seed, core.feasible)
+    single = LoggedDesigner(problem, designer.options, designer.seed, core.feasible, core.aims.with_one(k))
     single.spaces = core.spaces.copy()
     single.log.put([_with_one_value(entry, k) for entry in core.log.entries])
     single.mend()

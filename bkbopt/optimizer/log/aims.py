@@ -4,9 +4,10 @@ The module imports neither torch nor NumPy.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from bkbopt.optimizer.log.limits import FREE, Limits, limits_of
 from bkbopt.optimizer.log.objectives import named_directions, stored_names
 
 __all__ = ["Aims"]
@@ -18,12 +19,12 @@ class Aims:
 
     Attributes:
         directions: "minimize" or "maximize", for each objective.
-        constraints: names of the outcome constraints.
+        limits: limits of each measured quantity, by name; of one that was a constraint once it has none.
         objectives: names of the objectives; empty if they have none.
     """
 
     directions: tuple[str, ...]
-    constraints: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=dict)
     objectives: tuple[str, ...] = ()
 
     @classmethod
@@ -33,12 +34,22 @@ class Aims:
         Raises:
             ValueError, KeyError, TypeError: invalid options.
         """
-        return cls(tuple(options["directions"]), tuple(options["constraints"]), stored_names(options))
+        return cls(tuple(options["directions"]), limits_of(options["constraints"]), stored_names(options))
 
     @property
     def k(self) -> int:
         """Number of objectives."""
         return len(self.directions)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the outcome constraints."""
+        return tuple(name for name, limit in self.limits.items() if limit != FREE)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The outcome constraints as text, as "viscosity <= 30"."""
+        return tuple(self.limits[name].text(name) for name in self.constraints)
 
     @property
     def as_given(self) -> tuple[str, ...] | dict[str, str]:
@@ -47,7 +58,7 @@ class Aims:
 
     def with_one(self, k: int) -> "Aims":
         """Those of objective `k` alone."""
-        return Aims(self.directions[k : k + 1], self.constraints, self.objectives[k : k + 1])
+        return Aims(self.directions[k : k + 1], self.limits, self.objectives[k : k + 1])
 
     def by_name(self, items: Sequence[Any]) -> dict[str, Any] | list[Any]:
         """One item for each objective, by its name, or as a list if they have none."""

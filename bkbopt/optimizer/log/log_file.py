@@ -35,6 +35,7 @@ from bkbopt._support.sqlite import (
 from bkbopt.errors import BkbError, StateFileError, StorageError
 from bkbopt.optimizer.log import log_rows
 from bkbopt.optimizer.log import log_schema as schema
+from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.trials import Entry
 
@@ -262,9 +263,9 @@ class LogFile:
         return rows
 
     def _decoded(self, rows: Sequence[schema.Row]) -> list[Entry]:
-        k, names = len(self.options["directions"]), self.options["constraints"]
         with self.fits():
-            return [schema.decode(row, k, names, len(self.spaces)) for row in rows]
+            aims = Aims.of_options(self.options)
+            return [schema.decode(row, aims.k, aims.limits, len(self.spaces)) for row in rows]
 
     def _check_pages(self, connection: sqlite3.Connection) -> None:
         """Run SQLite's integrity check, before a whole log is read."""

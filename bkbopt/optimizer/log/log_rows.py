@@ -7,6 +7,7 @@ from typing import Any
 
 from bkbopt.errors import StateFileError
 from bkbopt.optimizer.log import log_schema as schema
+from bkbopt.optimizer.log.limits import limits_of
 from bkbopt.optimizer.log.objectives import columns_of, stored_names
 from bkbopt.optimizer.log.trials import Entry
 
@@ -86,7 +87,7 @@ def view(options: Mapping[str, Any], spaces: Sequence[Described], *, has_attrs: 
     """The view `trials` of a log with these options and spaces, and with attributes or without."""
     names = dict.fromkeys(name for space in spaces for name in space.names)
     values = columns_of("value", len(options["directions"]), stored_names(options))
-    return schema.view_of(values, options["constraints"], tuple(names), has_attrs=has_attrs)
+    return schema.view_of(values, tuple(limits_of(options["constraints"])), tuple(names), has_attrs=has_attrs)
 
 
 def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
@@ -97,8 +98,9 @@ def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
 
 
 def mark(connection: sqlite3.Connection) -> tuple[Any, ...]:
-    """What differs after a change of the space, of the pool, or of the constraint on parameters."""
-    query = "SELECT (SELECT count(*) FROM spaces), (SELECT checksum FROM options WHERE name = 'feasible')"
+    """What differs after a change of the space, of the pool, or of constraints."""
+    checksums = ", ".join(f"(SELECT checksum FROM options WHERE name = '{n}')" for n in ("feasible", "constraints"))
+    query = f"SELECT (SELECT count(*) FROM spaces), {checksums}"
     found: tuple[Any, ...] = connection.execute(query).fetchone()
     return found
 

@@ -40,6 +40,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.trials import Entry, Trial
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
@@ -206,8 +207,8 @@ def _without_label(params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return {key: value for key, value in params.items() if key not in labels}, next(iter(labels.values()), None)
 
 
-def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_spaces: int) -> Entry:
-    """The trial of a row, without its point.
+def decode(row: Row, n_objectives: int, limits: Limits, n_spaces: int) -> Entry:
+    """The trial of a row, without its point; `limits` are those of its constraints.
 
     Raises:
         ValueError: the row was not written by `encode`, or not for an optimizer with these objectives, constraints and
@@ -223,12 +224,13 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
         None if pool_row is None else _whole(pool_row),
         state,
         () if objectives is None else _numbers(objectives, n_objectives),
-        _limits(constraints, constraint_names),
+        _measured(constraints, limits),
         None if stds is None else _numbers(stds, n_objectives, low=0.0),
         _time(asked),
         None if told is None else _time(told),
         label,
         {} if attrs in ((), (None,)) else _object(attrs[0]),
+        limits,
     )
     gave = bool(trial.values or trial.constraints)
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
@@ -280,9 +282,9 @@ def _numbers(cell: Any, n: int, low: float = -math.inf) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _limits(cell: Any, names: Sequence[str]) -> dict[str, float]:
+def _measured(cell: Any, limits: Limits) -> dict[str, float]:
     found = _object(cell)
-    if not set(found) <= set(names):
+    if not set(found) <= set(limits):
         raise ValueError("a constraint with an unknown name")
     return {name: _number(value) for name, value in found.items()}
 

@@ -1,11 +1,13 @@
 """Reports, and the entries of a log that follow: of trials that finish, of replaced outcomes, and of lost trials."""
 
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
+from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.trials.states import WAITING
@@ -13,7 +15,7 @@ from bkbopt.search.trials.states import WAITING
 if TYPE_CHECKING:
     from bkbopt.spaces.base import Params, Point
 
-__all__ = ["Report", "any_one", "finished", "lost_ones", "replaced", "running_one"]
+__all__ = ["Report", "any_one", "finished", "lost_ones", "measured", "replaced", "running_one"]
 
 
 @dataclass(frozen=True)
@@ -163,3 +165,18 @@ def lost_ones(
     outcome = Outcome(is_lost=enqueue)
     lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, len(log.order))]
     return lost, [entry.repeated(number, now) for number, entry in enumerate(silent, len(log))] if enqueue else []
+
+
+def measured(log: TrialLog, limits: Limits) -> list[Entry]:
+    """The complete trials whose attributes have values of constraints, with these values beside their own ones."""
+    out = []
+    for entry in log.entries:
+        attrs, own = entry.trial.user_attrs, entry.trial.constraints
+        found = {name: float(attrs[name]) for name in limits if name not in own and _is_value(attrs.get(name))}
+        if found and entry.trial.values:
+            out.append(replace(entry, trial=replace(entry.trial, constraints={**own, **found})))
+    return out
+
+
+def _is_value(attr: object) -> bool:
+    return isinstance(attr, int | float) and not isinstance(attr, bool) and math.isfinite(attr)

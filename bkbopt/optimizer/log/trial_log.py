@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bkbopt.errors import TrialStateError, UnknownTrialError
+from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.trials import Entry, Trial, detached
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL, RUNNING, WAITING
@@ -24,7 +25,11 @@ class TrialLog:
     The outcome of a finished trial may be replaced by another one; its place stays. The dicts of trials that are put
     here may be the user's; those of the trials that are kept are copies, see `detached`.
 
+    Args:
+        limits: limits of the outcome constraints, which all trials get.
+
     Attributes:
+        limits: see above.
         entries: the entries, by id.
         order: ids of the finished trials in the order of completion.
         waiting: ids of the queued trials, in order.
@@ -33,7 +38,8 @@ class TrialLog:
         is_rewritten: whether outcomes were replaced, so that what was learnt from the log has to be learnt again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = {} if limits is None else limits
         self.entries: list[Entry] = []
         self.is_rewritten = False
         #: Entries that `put` is storing; after an interrupt `mend` stores them.
@@ -86,6 +92,13 @@ class TrialLog:
             self.change_all()
             self._coming = ()
 
+    def use_limits(self, limits: Limits) -> None:
+        """Take other limits for all trials, which have to be learnt again."""
+        self.is_rewritten = True
+        self.limits = limits
+        for number, entry in enumerate(self.entries):
+            self.entries[number] = replace(entry, trial=replace(entry.trial, limits=limits))
+
     def _is_over(self, number: int) -> bool:
         return number < len(self.entries) and self.entries[number].place is not None
 
@@ -98,7 +111,7 @@ class TrialLog:
         return self.entries[entry.trial.id].outcome != entry.outcome
 
     def _store(self, entry: Entry) -> None:
-        entry = replace(entry, trial=detached(entry.trial))
+        entry = replace(entry, trial=replace(detached(entry.trial), limits=self.limits))
         if entry.trial.id == len(self.entries):
             self.entries.append(entry)
         else:

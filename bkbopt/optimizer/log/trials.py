@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.log.limits import Limit, Limits
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
@@ -33,13 +34,14 @@ class Trial:
         index: row of the pool in which the trial was asked for or told, also after `set_pool`; None for a search space.
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
         values: one for each objective, in the user's units and directions; empty if there are none.
-        constraints: values of the outcome constraints by name; feasible if all are <= 0.
+        constraints: measured values of the outcome constraints by name, see `is_feasible`.
         stds: standard deviations of the values' noise if the user gave them, else None.
         asked_at: time of the ask (of the tell, for points that were not asked for), in UTC, with the time zone.
         told_at: time of completion, likewise.
         label: name of the row, if the pool has an `id_column`. Files keep names that are numbers or text; after
             reading, other trials have it whose row of the current pool is the same.
         user_attrs: what the user keeps with the trial, by name; the search does not read it.
+        limits: limits of the constraints by name, `low` and `high`; of one without them values are feasible if <= 0.
 
     Example:
         >>> import bkbopt as bo
@@ -62,6 +64,7 @@ class Trial:
     told_at: datetime | None = None
     label: Hashable | None = field(default=None, compare=False)
     user_attrs: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=dict, compare=False, repr=False)
 
     def __hash__(self) -> int:
         """That of the id: equal trials have the same one."""
@@ -80,8 +83,12 @@ class Trial:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether all known values of outcome constraints are <= 0."""
-        return all(value <= 0.0 for value in self.constraints.values())
+        """Whether all known values of outcome constraints are within their limits."""
+        return all(self.limits.get(name, _PLAIN).holds(value) for name, value in self.constraints.items())
+
+
+#: The limits of a constraint without any of its own.
+_PLAIN = Limit()
 
 
 def _refuse(_: Trial, name: str, *__: object) -> NoReturn:
@@ -99,7 +106,9 @@ def detached(trial: Trial) -> Trial:
     """The trial with dicts of its own: programs take parameters out of `trial.params` and put others in."""
     t, params, constraints = trial, dict(trial.params), dict(trial.constraints)  # `replace` takes twice as long
     attrs = copy.deepcopy(dict(t.user_attrs)) if t.user_attrs else {}
-    return Trial(t.id, params, t.index, t.state, t.values, constraints, t.stds, t.asked_at, t.told_at, t.label, attrs)
+    return Trial(
+        t.id, params, t.index, t.state, t.values, constraints, t.stds, t.asked_at, t.told_at, t.label, attrs, t.limits
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +193,7 @@ class Entry:
         """A new queued trial at the same point, with the same attributes."""
         t = self.trial
         queued = Trial(number, t.params, t.index, WAITING, asked_at=now, label=t.label, user_attrs=t.user_attrs)
-        return Entry(queued, self.space, self.point)
+        return Entry(replace(queued, limits=t.limits), self.space, self.point)
 
     def silence(self, now: datetime) -> float:
         """Seconds since the ask of the trial, or since its last heartbeat; 0 where the clock was set back since."""

@@ -50,8 +50,8 @@ class Copies(Given):
         """
         k = as_objective(objective, len(self.directions), self.objectives)
         single = object.__new__(type(self))
-        single._aims, single._acquisition = self._aims.with_one(k), self._acquisition
-        single._core, single._lock = with_one_objective(self._core, k), fork_locks.lock()
+        single._acquisition, single._lock = self._acquisition, fork_locks.lock()
+        single._core = with_one_objective(self._core, k)
         return single
 
     def save(self, path: str | os.PathLike[str]) -> None:

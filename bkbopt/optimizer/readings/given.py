@@ -28,9 +28,24 @@ class Given(HasLog):
         return self._aims.objectives
 
     @property
+    @locked
     def constraints(self) -> tuple[str, ...]:
         """Names of the outcome constraints."""
         return self._aims.constraints
+
+    @property
+    @locked
+    def limits(self) -> dict[str, tuple[float | None, float | None]]:
+        """The limits (low, high) of the outcome constraints, None for one that it has not: the form of `constraints=`.
+
+        Also those of quantities that were constraints once, (None, None).
+
+        Example:
+            >>> import bkbopt as bo
+            >>> bo.Optimizer({"x": (0.0, 1.0)}, constraints=["viscosity <= 30", "6.5 <= ph <= 7"]).limits
+            {'viscosity': (None, 30.0), 'ph': (6.5, 7.0)}
+        """
+        return {name: limit.pair for name, limit in self._aims.limits.items()}
 
     @property
     def acquisition(self) -> str | Acquisition:
@@ -96,7 +111,7 @@ def _shown(core: LoggedDesigner, aims: Aims, rule: object) -> dict[str, Any]:
     given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
     return {
         "directions": aims.as_given,
-        "constraints": aims.constraints,
+        "constraints": aims.texts,
         "n_startup_trials": options.n_startup_trials,
         "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
         "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),

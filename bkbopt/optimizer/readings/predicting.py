@@ -8,6 +8,7 @@ from torch import Tensor
 from bkbopt._support.checks import check_count
 from bkbopt.optimizer.arguments.frames import points_of
 from bkbopt.optimizer.designers.locking import HasLog, locked
+from bkbopt.optimizer.log.limits import sides_of
 from bkbopt.optimizer.log.trial_list import TrialList
 from bkbopt.optimizer.results import predictions
 from bkbopt.spaces.base import Params
@@ -54,23 +55,25 @@ class Predicting(HasLog):
     def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Posterior means and standard deviations of the constraints' noise-free values, each `(n,)`, by name.
 
-        In the user's units, of the constraints with values.
+        In the user's units, as they are told, of the constraints with values.
 
         Raises:
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return predictions.constraints(self._core.followed("predict_constraints"), self.encode(params))
+        designer = self._core.followed("predict_constraints")
+        return predictions.constraints(designer, self.encode(params), self._aims.limits)
 
     @property
     @locked
     def _has_all_constraints(self) -> bool:
         """Whether there is a value of each constraint."""
-        return set(self._aims.constraints).issubset(self._core.update().history.constraint_names)
+        known = self._core.update().history.constraint_names
+        return all(side.key in known for sides in sides_of(self._aims.limits).values() for side in sides)
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
-        """Posterior probability that the noise-free values of all constraints are at most zero at a point, `(n,)`.
+        """Posterior probability that all constraints hold at a point, by their noise-free values, `(n,)`.
 
         A measurement there, with its noise, may come out otherwise. Where a constraint was measured without noise, its
         value decides. The constraints are independent in the model. `feasible=` and failures are not included; see
@@ -85,7 +88,7 @@ class Predicting(HasLog):
     @locked
     def feasibility_encoded(self, X: Tensor) -> np.ndarray:
         """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
-        return predictions.feasibility(self._core.followed("feasibility"), X, self._aims.constraints)
+        return predictions.feasibility(self._core.followed("feasibility"), X, self._aims.limits)
 
     @locked
     def success_probability(self, params: Iterable[Params] | Params) -> np.ndarray:

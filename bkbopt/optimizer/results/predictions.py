@@ -1,6 +1,5 @@
 """What follows from the models: predictions, residuals, beta, regret certificates, and how many workers are useful."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from bkbopt._support.arrays import as_points
 from bkbopt._support.row_keys import row_keys
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
+from bkbopt.optimizer.log.limits import Limits, sides_of
 from bkbopt.optimizer.results.recommendations import (
     Belongs,
     ParamsOf,
@@ -101,18 +101,22 @@ def cross_validation(designer: Designer, k: int, n_folds: int) -> np.ndarray:
 
 
 @torch.no_grad()
-def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """See `Optimizer.predict_constraints`."""
-    parts = {name: quantity.predict(X) for name, quantity in designer.trained().constraints.items() if quantity.ready}
-    return {name: (mean.numpy(), std.numpy()) for name, (mean, std) in parts.items()}
+def constraints(designer: Designer, X: Tensor, limits: Limits) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """See `Optimizer.predict_constraints`; of two limits of a quantity the first one's model predicts it."""
+    models, out = designer.trained().constraints, {}
+    for name, sides in sides_of(limits).items():
+        if sides and sides[0].key in models and models[sides[0].key].ready:
+            mean, std = models[sides[0].key].predict(X)
+            out[name] = sides[0].value(mean.numpy()), std.numpy()
+    return out
 
 
 @torch.no_grad()
-def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarray:
-    """See `Optimizer.feasibility`; `names` are those of all constraints."""
+def feasibility(designer: Designer, X: Tensor, limits: Limits) -> np.ndarray:
+    """See `Optimizer.feasibility`; `limits` are those of all constraints."""
     X, models = _checked(designer, X), designer.trained()
-    for name in names:
-        if name not in models.constraints or not models.constraints[name].ready:
+    for name, sides in sides_of(limits).items():
+        if not all(side.key in models.constraints and models.constraints[side.key].ready for side in sides):
             raise NotReadyError(
                 f"feasibility: expected at least one value of each constraint, got none of {name!r}; "
                 f"pass constraints={{{name!r}: ...}} to tell."

@@ -17,6 +17,7 @@ from bkbopt.optimizer.arguments.naming import as_names
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.attributes import as_attrs, checked_attrs
+from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.objectives import apart, is_pair
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trial_list import TrialList
@@ -162,34 +163,34 @@ def _reports_of(
     _check_call(trial, value, constraints, columns, invalid, user_attrs, many=many)
     by_name = apart(argument, value, aims.objectives, many=many)
     value, others = by_name.values, dict(by_name.others)
-    limits = {name: others[name] for name in aims.constraints if name in others} | dict(constraints or {})
+    measured = {name: others[name] for name in aims.limits if name in others} | dict(constraints or {})
     if others:
-        known = {*aims.constraints, *param_names, *_names_of(trial, others, many=many)}
+        known = {*aims.limits, *param_names, *_names_of(trial, others, many=many)}
         others = {name: item for name, item in others.items() if name not in known}
-        _check_misspelt(argument, others, [name for name in aims.constraints if name not in limits])
-    if value is None and not limits:
+        _check_misspelt(argument, others, [name for name in aims.constraints if name not in measured])
+    if value is None and not measured:
         raise ArgumentTypeError(
             f"{argument}: expected a finite number, got None; call fail for a trial without a value."
         )
-    for name, limit in limits.items():
-        _check_limit(name, limit, many=many)
+    for name, number in measured.items():
+        _check_measured(name, number, many=many)
     if std is not None and by_name.stds is not None:
         raise ArgumentError(
             f"std: expected none beside {argument} with pairs (value, std), got {shown(std)}; leave it out."
         )
     std = by_name.stds if std is None else _stds_by_name(std, aims, many=many)
     if is_table(trial):
-        told = _from_table(trial, value, limits, std, columns, without_gaps, dict(user_attrs or {}), others)
+        told = _from_table(trial, value, measured, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
         targets = list(trial)
-        told = _Told(targets, value, limits, std, attrs_by_row(user_attrs or {}, others, len(targets)))
+        told = _Told(targets, value, measured, std, attrs_by_row(user_attrs or {}, others, len(targets)))
     else:
         one, of_std = (
             None if given is None else [_one(name, given, aims.k)] for name, given in ((argument, value), ("std", std))
         )
         attrs = simple_attrs(others) | checked_attrs(user_attrs)
-        told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std, [attrs])
-    return _checked(told, argument, aims.k, aims.constraints, invalid), many
+        told = _Told([trial], one, {name: [number] for name, number in measured.items()}, of_std, [attrs])
+    return _checked(told, argument, aims.k, aims.limits, invalid), many
 
 
 def _check_call(
@@ -210,12 +211,12 @@ def _check_call(
                 trial_id(target)
 
 
-def _check_limit(name: str, limit: Any, *, many: bool) -> None:
+def _check_measured(name: str, number: Any, *, many: bool) -> None:
     """Refuse what is told of a constraint where its value is missing, or has a standard deviation."""
-    if limit is None:
+    if number is None:
         raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
-    of_trials = limit if isinstance(limit, list | tuple) else []
-    pair = next(filter(is_pair, of_trials), None) if many else limit
+    of_trials = number if isinstance(number, list | tuple) else []
+    pair = next(filter(is_pair, of_trials), None) if many else number
     if is_pair(pair):
         raise ArgumentTypeError(
             f"constraints: expected a number for {name!r}, got the pair {shown(pair)}; pass its first number, since "
@@ -278,7 +279,7 @@ def _one(name: str, given: Any, k: int) -> Any:
 def _from_table(
     frame: Any,
     value: Any,
-    limits: dict[str, Any],
+    measured: dict[str, Any],
     std: Any,
     columns: Sequence[str] | None,
     without_gaps: Callable[[Params], Params],
@@ -299,7 +300,7 @@ def _from_table(
         return frame[given].tolist()
 
     value = column("value", value)
-    limits = {name: column("constraints", given) for name, given in limits.items()}
+    measured = {name: column("constraints", given) for name, given in measured.items()}
     std = column("std", std)
     attrs, others = (  # a list of text has one for each trial
         {name: column("user_attrs", given) if isinstance(given, str) else given for name, given in each.items()}
@@ -311,23 +312,23 @@ def _from_table(
             raise ArgumentError(f"columns: expected columns among {list(frame.columns)}, got {unknown}.")
     chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
     points = rows_of(chosen, without_gaps)
-    return _Told(points, value, limits, std, attrs_by_row(attrs, others, len(points)))
+    return _Told(points, value, measured, std, attrs_by_row(attrs, others, len(points)))
 
 
-def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: str) -> list[Report]:
+def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -> list[Report]:
     n = len(told.targets)
-    unknown = [name for name in told.constraints if name not in names]
+    unknown = [name for name in told.constraints if name not in limits]
     if unknown:
         raise ArgumentError(
-            f"constraints: expected names among {tuple(names)}, got {unknown[0]!r}; "
-            "name all constraints when the optimizer is made, with constraints=[...]."
+            f"constraints: expected names among {tuple(limits)}, got {unknown[0]!r}; name all constraints when the "
+            "optimizer is made, with constraints=[...], or later with set_constraints."
         )
     values, valid = matrix(argument, told.value, n, k, invalid != "raise")
-    limits = {}
+    measured = {}
     for name, given in told.constraints.items():
         numbers, fine = matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
         assert numbers is not None
-        limits[name] = [number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)]
+        measured[name] = [number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)]
         valid = valid & (fine | np.isnan(with_nan(name, plain(given))) if invalid == "skip" else fine)
     stds, known = known_stds(told.std, valid, k)
     if values is None and known.any():
@@ -339,7 +340,7 @@ def _checked(told: _Told, argument: str, k: int, names: Sequence[str], invalid: 
     of_values, of_stds = (() if table is None else table.tolist() for table in (values, stds))
     out = []
     for i, target in enumerate(told.targets):
-        of_limits = {name: number for name, column in limits.items() if (number := column[i]) is not None}
+        of_limits = {name: number for name, column in measured.items() if (number := column[i]) is not None}
         if invalid == "skip" and not (valid[i] and (of_limits or values is not None)):
             continue
         of_std = tuple(of_stds[i]) if known[i] else None

@@ -18,7 +18,7 @@ COMPARED = 100
 
 def note_missing_constraints(told: Sequence[Trial], names: Sequence[str]) -> bool:
     """Warn of a value without values of all constraints, and return whether there is one."""
-    lacking = next((trial for trial in told if trial.values and len(trial.constraints) < len(names)), None)
+    lacking = next((trial for trial in told if trial.values and not trial.constraints.keys() >= set(names)), None)
     if lacking is None:
         return False
     logger.warning(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bkbopt.optimizer.log.limits import excesses
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry
 from bkbopt.optimizer.translation.conversion import Conversion, conversion_of
@@ -63,7 +64,8 @@ def evaluation(entry: Entry, spaces: LogSpaces, conversion: Conversion) -> Evalu
     order = (float(-1 if entry.place is None else entry.place), t.id)
     known = space if isinstance(space, Space) else None
     row = conversion.name(t) if point else None
-    return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, t.constraints, added, row, n_then)
+    beyond = excesses(t.limits, t.constraints)
+    return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, beyond, added, row, n_then)
 
 
 def named(entry: Entry, params: Params, conversion: Conversion) -> Entry:

@@ -49,7 +49,7 @@ class Recommendation:
         mean: posterior mean of its noise-free value, user's units.
         std: posterior standard deviation of that value, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the noise-free values of the constraints are at most zero; None without
+        feasibility: posterior probability that the noise-free constraints hold; None without
             values of constraints.
     """
 
@@ -71,7 +71,7 @@ class FrontPoint:
         means: posterior means of its noise-free values, one for each objective, user's units.
         stds: posterior standard deviations of these values, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the noise-free values of the constraints are at most zero; None without
+        feasibility: posterior probability that the noise-free constraints hold; None without
             values of constraints.
     """
 
@@ -114,7 +114,7 @@ class RegretCertificate:
         confidence_gap: largest UCB - largest LCB with the beta of the search, user's units; with a theorem's schedule
             it is the bound, otherwise only a measure of progress.
         beta: beta of the search, in standard deviations.
-        feasibility: posterior probability that the noise-free values of the constraints are at most zero at the point;
+        feasibility: posterior probability that the noise-free constraints hold at the point;
             None without values of constraints.
     """
 

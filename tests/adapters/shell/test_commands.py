@@ -330,6 +330,43 @@ x = { type = "float", low = 0.0, high = 1.0 }
 """
 
 
+def test_limits_of_measured_values_are_written_in_the_space_and_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space, state = tmp_path / "space.toml", tmp_path / "state"
+    space.write_text(LIMITED.replace('["heat", "weight"]', '["heat <= 70"]'))
+    assert call(capsys, "init", space, state)[0]["constraints"] == ["heat <= 70"]
+    call(capsys, "ask", state, "-n", 2)
+    assert call(capsys, "tell", state, 0, 2.5, "--constraint", "heat=65", "--user-attr", "mass=3")[0]["feasible"]
+    assert not call(capsys, "tell", state, 1, 1.5, "--constraint", "heat=75", "--user-attr", "mass=1")[0]["feasible"]
+    assert call(capsys, "show", state)[0]["feasible"] == 1
+    space.write_text(LIMITED.replace('["heat", "weight"]', '["heat <= 80", "1 <= mass <= 2"]'))
+    assert "set_constraints (in the shell bkbopt change)" in refused(
+        capsys, "run", space, "--storage", state, "--trials", 3, "--", "true"
+    )
+    (changed,) = call(capsys, "change", state, space)
+    assert changed["constraints"] == ["heat <= 80", "1 <= mass <= 2"]
+    rows = call(capsys, "show", state, "--trials")
+    assert [(row["constraints"], row["feasible"]) for row in rows] == [
+        ({"heat": 65.0, "mass": 3.0}, False),
+        ({"heat": 75.0, "mass": 1.0}, True),
+    ]
+    space.write_text(LIMITED.replace('constraints = ["heat", "weight"]', ""))
+    assert call(capsys, "change", state, space)[0]["constraints"] == ["heat <= 80", "1 <= mass <= 2"]
+
+
+def test_limits_of_a_search_over_rows_are_options_of_init_and_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    state, rows = tmp_path / "state", tmp_path / "rows.csv"
+    rows.write_text("x\n" + "".join(f"{i}\n" for i in range(9)))
+    (made,) = call(capsys, "init", "--pool", rows, "--constraint", "heat <= 70", "--constraint", "mass >= 1", state)
+    assert made["constraints"] == ["heat <= 70", "mass >= 1"]
+    (changed,) = call(capsys, "change", state, rows, "--pool", rows, "--constraint", "heat <= 60")
+    assert changed["constraints"] == ["heat <= 60"]
+
+
 def test_constraints_are_told_with_the_value_or_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "space.toml").write_text(LIMITED)
     state = tmp_path / "state"

@@ -9,12 +9,13 @@ import pytest
 from bkbopt.adapters.shell.jobs import Command, Job, outcome_of
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.limits import Limit
 from bkbopt.optimizer.log.trials import Outcome
 from tests.adapters.shell.calls import has_ended, wait_until
 
-ONE = Aims(("minimize",), ())
-TWO = Aims(("minimize", "maximize"), ("heat",))
-NAMED = Aims(("minimize", "maximize"), ("heat",), ("loss", "power"))
+ONE = Aims(("minimize",))
+TWO = Aims(("minimize", "maximize"), {"heat": Limit()})
+NAMED = Aims(("minimize", "maximize"), {"heat": Limit()}, ("loss", "power"))
 
 
 def python(code: str, *, seconds: float | None = 60.0, aims: Aims = ONE) -> tuple[Outcome, str | None]:
@@ -56,7 +57,7 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("heat=3", NAMED) == Outcome((), {"heat": 3.0})
     attrs = outcome_of("1 step=3 time=2.5 rate=1e5", ONE).user_attrs
     assert repr(attrs) == "{'step': 3, 'time': 2.5, 'rate': 100000.0}"
-    assert outcome_of("1 weight=g=2", Aims(("minimize",), ("weight=g",))) == Outcome((1.0,), {"weight=g": 2.0})
+    assert outcome_of("1 weight=g=2", Aims(("minimize",), {"weight=g": Limit()})) == Outcome((1.0,), {"weight=g": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, StorageError, TrialStateError
 from bkbopt.kernels import rbf
+from bkbopt.optimizer.designers import logged_designer
 from bkbopt.optimizer.log.log_file import LogFile
 from tests.optimizer.stored_logs import BOX, POOL, advance, optimizer, table, value
 
@@ -138,7 +139,7 @@ def test_numbers_of_an_ask_follow_trials_that_were_told_while_it_was_computed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = optimizer(path, seed=0), optimizer(path)
-    original, told = type(a._core)._next, []
+    original, told = logged_designer.next_ones, []
 
     def slow(*args: Any) -> Any:
         entries = original(*args)
@@ -147,7 +148,7 @@ def test_numbers_of_an_ask_follow_trials_that_were_told_while_it_was_computed(
         return entries
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(a._core), "_next", slow)
+        patch.setattr(logged_designer, "next_ones", slow)
         asked = a.ask(2)
     assert [t.id for t in told] == [0]
     assert [t.id for t in asked] == [1, 2]
