@@ -215,7 +215,7 @@ OPTIMIZER = (
     ),
     Fault(
         "suggestions name a row that has a trial, though an equal one has none",
-        "optimizer/designers/logged_designer.py",
+        "optimizer/designers/asking.py",
         "for s, row in zip(suggestions, rows, strict=True)",
         "for s, row in ((s, s.index) for s in suggestions)",
         ("search/candidates/test_listed.py",),

@@ -231,8 +231,9 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip"). So do
                 rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.
-            replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
-                right one, or a std by a larger one where the value is outdated. All is then learnt again.
+            replace: whether the trials are finished or failed ones, of which values are replaced: a wrong value by the
+                right one, or a std by a larger one where the value is outdated. What is not told stays, so that a
+                constraint may be told later than the value. All is then learnt again.
             user_attrs: see `set_user_attr`; for many trials lists or columns, or one value for all.
 
         Returns:

@@ -1,5 +1,7 @@
 """Spaces that change during a run: the past stays in the model."""
 
+import logging
+
 import pytest
 
 import bkbopt as bo
@@ -87,3 +89,22 @@ def test_parameters_are_those_of_a_kernel_that_was_given(space: dict[str, object
     assert opt.ask().params == same.ask().params
     opt.set_space({"x": (0.0, 2.0), "y": (-2.0, 2.0)})  # the same columns
     assert set(opt.ask().params) == {"x", "y"}
+
+
+def test_a_value_that_the_model_has_to_assume_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    opt = optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    with caplog.at_level(logging.WARNING, "bkbopt"):
+        opt.set_space({"x": (0.0, 1.0)})  # nothing was evaluated
+        opt.tell({"x": 0.5}, 1.0)
+        opt.set_space({"x": (0.0, 2.0), "heat": (0.0, 1.0)}, past={"heat": 0.25})
+        opt.set_space({"x": 0.5, "heat": (0.0, 1.0), "cold": 3.0})
+        assert caplog.text == ""
+        opt.set_space({"heat": (0.0, 1.0), "kind": ["a", "b"]})
+    assert "earlier trials are taken to have had the middle of the range, or the first choice, of ['kin" in caplog.text
+    assert "past={'kind': value}" in caplog.text
+    assert "later trials" not in caplog.text  # x and cold had one value
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "bkbopt"):
+        opt.set_space({"kind": ["a", "b"]})
+    assert "later trials are taken to have the middle of the former range, or the first choice, of ['h" in caplog.text
+    assert "set_space({'heat': value, ...})" in caplog.text

@@ -228,6 +228,8 @@ def _add_first(commands: _Commands) -> None:
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
     text = "a rule for the rows of a pool from now on, as in init; once for each"
+    text = "the value that earlier trials had for a new parameter; once for each"
+    change.add_argument("--past", dest="earlier", **{**_ATTR, "help": text})
     change.add_argument("--constraint", **_CONSTRAINT)
     rules = change.add_mutually_exclusive_group()
     rules.add_argument("--feasible", metavar="RULE", action="append", help=text)

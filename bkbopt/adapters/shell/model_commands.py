@@ -103,8 +103,10 @@ def change(args: argparse.Namespace) -> Iterator[Row]:
         space, feasible = Space.parse(entries), options.pop("feasible", None)
         constraints = options.pop("constraints", None)
         Optimizer(opt.space, **options, constraints=opt.limits, storage=args.state)  # refuses what has to stay
-        opt.set_space(space, feasible=feasible)
+        opt.set_space(space, by_name("--past", args.earlier), feasible=feasible)
     else:
+        if args.earlier:
+            raise UsageError("--past: expected only with a search space, whose parameters it names.")
         rows, old = rows_of_file(args.new), opt.pool
         names = list(old.names) if hasattr(rows, "iloc") else None  # a table may have other columns, too
         opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names), feasible=args.feasible)

@@ -26,6 +26,8 @@ __all__ = ["tell_file"]
 
 #: Columns of an exported table that are not read, beside the prefixes of the others.
 BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
+#: The column with the ids of trials, as `bkbopt ask` prints them.
+ID = "id"
 PARAMS, CONSTRAINTS, ATTRS = "params_", "constraints_", "user_attrs_"
 #: What a cell with a value has to be, and one with a number that need not be known, for messages.
 NEEDED = "a finite number (or FAIL in a column state, for a trial without a value)"
@@ -108,7 +110,7 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
         )
     limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
-    read = {*values, *stds, *limits.values(), *params.columns.values()}
+    read = {*values, *stds, *limits.values(), *params.columns.values(), *([ID] if params.is_by_id else [])}
     attrs = {name.removeprefix(ATTRS): name for name in table.columns if name.startswith(ATTRS) and name not in read}
     told = [line for line in table.lines if _is_over(table, *line)]
     outcomes = _Outcomes(as_aims(opt), values, stds, limits, attrs)
@@ -203,10 +205,12 @@ class _Params:
     Attributes:
         opt: the optimizer.
         columns: the column of each parameter that has one; the one that names the pool's rows if none has.
+        is_by_id: whether the table has ids of trials in place of parameters.
     """
 
     opt: "Optimizer"
     columns: dict[str, str]
+    is_by_id: bool = False
 
     @classmethod
     def of(cls, opt: "Optimizer", table: _Table, taken: set[str]) -> "_Params":
@@ -220,15 +224,23 @@ class _Params:
         row = next((name for name in rows if name in table.columns and name not in taken), None)
         if row is not None and not columns:
             return cls(opt, {row: row})
+        if not columns and ID in table.columns and ID not in taken:
+            return cls(opt, {}, is_by_id=True)
         if missing:
             raise ArgumentError(
                 f"{table.path}: expected a column for each parameter, got none for {missing[0]!r} among "
-                f"{list(table.columns)}; add it, or name it {PARAMS + missing[0]!r}."
+                f"{list(table.columns)}; add it, or name it {PARAMS + missing[0]!r}, or give, in place of all, ids of "
+                f"trials, as `bkbopt ask` prints them, in a column {ID!r}."
             )
         return cls(opt, columns)
 
-    def read(self, table: _Table, line: int, cells: dict[str, str]) -> dict[str, Any]:
-        """The parameters of a line, which are a point of the space or pool."""
+    def read(self, table: _Table, line: int, cells: dict[str, str]) -> dict[str, Any] | int:
+        """The parameters of a line, which are a point of the space or pool; or the id of its trial."""
+        if self.is_by_id:
+            number = _number(text := cells[ID].strip())
+            if not isinstance(number, int) or number < 0:
+                raise table.error(line, ID, "the id of a trial, a whole number", text)
+            return number
         params: dict[str, Any] = {}
         for name, column in self.columns.items():
             text, by_text = cells[column].strip(), self._by_text[name]

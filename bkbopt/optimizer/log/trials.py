@@ -175,9 +175,13 @@ class Entry:
         return None if self.diagnostics is None else self.diagnostics.n_values
 
     def replaced(self, outcome: Outcome) -> "Entry":
-        """The same finished trial with another outcome, at its place and time."""
+        """The same finished trial with other values, at its place and time; those that are not told stay."""
         assert self.place is not None
         assert self.trial.told_at is not None
+        if outcome.state == COMPLETE:
+            old, constraints = self.trial, {**self.trial.constraints, **outcome.constraints}
+            values, stds = (outcome.values, outcome.stds) if outcome.values else (old.values, old.stds)
+            outcome = replace(outcome, values=values, constraints=constraints, stds=stds)
         return self.finished(outcome, self.place, self.trial.told_at)
 
     def with_attrs(self, attrs: Mapping[str, Any]) -> "Entry":

@@ -21,6 +21,7 @@ from bkbopt.optimizer.arguments.option_names import check_names
 from bkbopt.optimizer.arguments.option_types import MinimizeOptions, Options
 from bkbopt.optimizer.log.trials import Trial
 from bkbopt.optimizer.optimizer import Optimizer
+from bkbopt.optimizer.running.kept_by_errors import kept_by_errors
 from bkbopt.optimizer.running.stopping import CERTIFY_EVERY, is_good_enough
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
@@ -70,7 +71,8 @@ def minimize(
         catch: exceptions of `f` that fail the trial, which has the attribute "error" then; the first one is logged as a
             warning, later ones as information.
             Other exceptions end the run. An exception or interrupt that ends the run fails the running trials. The
-            points of those that did not raise it are queued, and the search does not learn that they failed.
+            points of those that did not raise it are queued, and the search does not learn that they failed. It has the
+            optimizer, if that was made here without `storage`, as its attribute `optimizer`.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error, with the best value of all trials.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y, and
@@ -123,7 +125,8 @@ def minimize(
         raise ArgumentError(f"{next(iter(options))}: options cannot be changed for an optimizer that exists; drop it.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
-    with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
+    own = None if optimizer is space or optimizer.storage is not None else optimizer
+    with kept_by_errors(own), bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
         stop.begin(bar)
         run = _Run(optimizer, f, stop, pass_trial=pass_trial, catch=catch, invalid=invalid)
         if executor is None:

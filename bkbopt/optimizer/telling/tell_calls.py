@@ -24,6 +24,7 @@ from bkbopt.optimizer.log.trial_list import TrialList
 from bkbopt.optimizer.log.trials import Outcome, Trial
 from bkbopt.optimizer.telling.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
 from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
+from bkbopt.optimizer.translation.rounded_points import note_near_points
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import shown
 
@@ -128,10 +129,14 @@ def tell(
         without_gaps=core.conversion.without_gaps,
         **more,
     )
+    n_before = len(core.log)
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
     if not core.has_noted_constraints:
         core.has_noted_constraints = note_missing_constraints(told, aims.constraints)
+    if problem.space is not None and core.log.running:
+        new = [core.log.entries[trial.id].point for trial in points if trial.id >= n_before]
+        note_near_points(new, (core.log.entries[i].point for i in core.log.running), problem.space)
     if problem.pool is not None:  # without another look at the file, which may fail
         note_other_points(points, len(told))
     if not core.designer.options.models.deterministic:

@@ -10,6 +10,7 @@ import torch
 from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.log.trials import Entry, Trial
+from bkbopt.optimizer.translation.rounded_points import meant_points
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
@@ -29,9 +30,13 @@ class Conversion(Protocol):
         ...
 
     def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
-        """The points of parameters that are told; the numbers of a row of the pool may have been rounded.
+        """The points of parameters that are told; numbers of a row of the pool, or of a trial, may have been rounded.
 
-        The points of `running` trials are meant as they are. Raises the errors of `points`.
+        Args:
+            rows: the parameters.
+            running: trials that may be meant; points that are equal to theirs are meant as they are.
+
+        Raises the errors of `points`.
         """
         ...
 
@@ -113,7 +118,7 @@ class SpaceConversion:
 
     def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
         """See `Conversion`."""
-        return self.points(rows)
+        return meant_points(self.points(rows), (entry.point for entry in running), self.space)
 
     def fixed(self, params: Params, argument: str) -> Point:
         """See `Conversion`."""

@@ -267,6 +267,19 @@ def test_a_log_goes_on_with_another_space(tmp_path: Path, capsys: pytest.Capture
     assert Path(state).read_bytes() == before
 
 
+def test_values_that_earlier_trials_had_for_a_new_parameter_are_an_option_of_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, space = tmp_path / "state", tmp_path / "space.toml"
+    space.write_text('seed = 0\n[space]\nx = { type = "float", low = 0.0, high = 1.0 }\n')
+    call(capsys, "init", space, state)
+    call(capsys, "tell", state, "--params", '{"x": 0.5}', 1.0)
+    space.write_text('seed = 0\n[space]\nx = { type = "float", low = 0.0, high = 1.0 }\nkind = ["a", "b"]\n')
+    call(capsys, "change", state, space, "--past", "kind=b")
+    assert call(capsys, "best", state)[0]["params"] == {"x": 0.5, "kind": "b"}
+    assert "each name once" in refused(capsys, "change", state, space, "--past", "kind=b", "--past", "kind=a")
+
+
 def test_rules_about_parameters_are_lines_of_the_space_and_may_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

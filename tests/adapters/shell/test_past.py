@@ -436,3 +436,36 @@ def test_a_file_that_is_no_text_is_refused(state: str, tmp_path: Path, capsys: p
     (tmp_path / "past.csv").write_text('rate,value\n"0.1,1\n' + "0.1,1\n" * 30_000)
     text = refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
     assert re.search(r"line \d+: expected the cells of a CSV file, got field larger than .*; check its quotes\.", text)
+
+
+def test_plates_come_back_with_rounded_numbers_or_by_id(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row["params"] for row in call(capsys, "ask", state, "-n", 6)]
+    cells = [[f"{v:.3g}" if isinstance(v, float) else str(v).lower() for v in row.values()] for row in rows]
+    head = ",".join(rows[0])
+    lines = [",".join([*row, str(i)]) for i, row in enumerate(cells)]
+    path = past(*lines[:3], head=f"{head},value")
+    assert call(capsys, "tell", state, "--from", path)[0]["complete"] == 3
+    assert call(capsys, "tell", state, "--from", path)[0]["told_before"] == 3
+    path = past("5,5.0", "3,3.0", "4,4.0", head="id,value")
+    assert call(capsys, "tell", state, "--from", path)[0]["complete"] == 3
+    assert call(capsys, "tell", state, "--from", path)[0]["told_before"] == 3
+    trials = bo.Optimizer.load(state).trials
+    assert [(trial.state, trial.value) for trial in trials] == [("COMPLETE", float(i)) for i in range(6)]
+    assert [dict(trial.params) for trial in trials] == rows
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("A-1,1.0", "line 2, column 'id': expected the id of a trial, a whole number, got 'A-1'"),
+        (",1.0", "line 2, column 'id': expected the id of a trial, a whole number, got an empty cell"),
+        ("7,1.0", "expected the id of a trial"),
+    ],
+)
+def test_ids_that_are_none_are_refused(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    assert message in refused(capsys, "tell", state, "--from", past(line, head="id,value"))
+    assert len(bo.Optimizer.load(state).trials) == 0

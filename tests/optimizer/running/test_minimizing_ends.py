@@ -229,3 +229,25 @@ def test_a_function_without_a_result_is_told_what_to_return() -> None:
     ):
         bo.minimize(lambda params: None, opt, 3)
     assert [trial.state for trial in opt.trials] == ["FAIL"]
+
+
+def test_the_trials_of_a_run_that_an_exception_ends_are_in_the_exception(tmp_path: Path) -> None:
+    def breaks(params: Any) -> float:
+        if len(seen) == 6:
+            raise BoomError("the sixth")
+        seen.append(params)
+        return float(params["x"])
+
+    seen: list[Any] = []
+    with pytest.raises(BoomError, match="the sixth") as raised:
+        bo.minimize(breaks, {"x": (0.0, 1.0)}, 20, seed=0)
+    opt = raised.value.optimizer  # type: ignore[attr-defined]
+    assert [trial.params for trial in opt.trials[:6]] == seen
+    assert "The run had 7 trials" in raised.value.__notes__[0]
+    seen.append("goes on")
+    assert bo.minimize(breaks, opt, 3) is opt
+    for space, options in ((opt, {}), ({"x": (0.0, 1.0)}, {"storage": tmp_path / "log.db", "seed": 0})):
+        del seen[6:]
+        with pytest.raises(BoomError) as other:
+            bo.minimize(breaks, space, 20, **options)
+        assert not hasattr(other.value, "optimizer")

@@ -116,3 +116,17 @@ def test_what_cannot_be_replaced_is_refused_and_changes_nothing(
     with pytest.raises(error, match=words):
         call(opt)
     assert (opt.trials, (tmp_path / "log.db").read_bytes()) == before
+
+
+def test_what_is_not_told_again_stays(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["heat <= 30", "mass"], seed=0, storage=tmp_path / "log.db")
+    opt.tell({"x": 0.5}, 1.0, std=0.25, constraints={"heat": 20.0})
+    opt.tell(0, constraints={"mass": -1.0}, replace=True)  # measured a day later
+    opt.tell(0, constraints={"heat": 40.0}, replace=True)
+    (trial,) = bo.Optimizer.load(tmp_path / "log.db").trials
+    assert (trial.value, trial.stds, trial.constraints) == (1.0, (0.25,), {"heat": 40.0, "mass": -1.0})
+    assert not trial.is_feasible
+    opt.tell(0, 2.0, replace=True)
+    assert (opt.trials[0].value, opt.trials[0].stds, opt.trials[0].constraints) == (2.0, None, trial.constraints)
+    opt.tell(0, np.nan, invalid="fail", replace=True)
+    assert (opt.trials[0].state, opt.trials[0].values, opt.trials[0].constraints) == ("FAIL", (), {})

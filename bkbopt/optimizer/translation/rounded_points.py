@@ -1,0 +1,117 @@
+"""Points of a space that are told with rounded numbers, as after a table of text: the trials that are meant.
+
+| symbol | shape  | units  | meaning                                                    |
+| ------ | ------ | ------ | ---------------------------------------------------------- |
+| rows   | (m, f) | user's | real parameters of trials with the same other parameters   |
+| values | (f,)   | user's | real parameters of a point that is none of these trials    |
+| spans  | (m, f) | user's | the differences that are a share of 1 of the search ranges |
+
+A number agrees if it is that of a trial, rounded to three significant digits or more, to three decimals or more, or to
+float32, and if it differs by little of the range. Rows of pools lie closer: `bkbopt.spaces.rounding`.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.spaces.numeric import Float
+from bkbopt.spaces.space import Space
+
+__all__ = ["meant_points", "note_near_points"]
+
+logger = logging.getLogger(__name__)
+
+#: Numbers of decimals, or of significant digits, to which numbers may have been rounded.
+DIGITS = range(3, 13)
+#: The error of float32, and that of a division by a power of ten, both relative.
+SINGLE, DOUBLE = 6e-8, 1e-14
+#: Largest difference as a share of the range: half a unit of the third digit; and that of points that are warned of.
+SHARE, NEAR = 5e-3, 2e-2
+#: Fewest points that are warned of.
+FEWEST = 2
+
+Floats = NDArray[np.float64]
+#: What trials have in common that can be confused: their other parameters, and the names of their real ones.
+Shape = tuple[frozenset[tuple[str, float]], frozenset[str]]
+
+
+class _Known:
+    """Trials of a space by their parameters."""
+
+    def __init__(self, points: Iterable[Point], space: Space) -> None:
+        self.real = {key: p for key, p in space.keyed.items() if isinstance(p, Float) and p.step is None}
+        self.points: dict[Shape, list[Point]] = {}
+        self._rows: dict[Shape, Floats] = {}
+        for point in points:
+            self.points.setdefault(self._shape(point), []).append(point)
+
+    def _shape(self, point: Point) -> Shape:
+        rest = frozenset((key, value) for key, value in point.items() if key not in self.real)
+        return rest, frozenset(point.keys() & self.real.keys())
+
+    def gaps(self, point: Point) -> tuple[list[Point], Floats, NDArray[np.bool_]]:
+        """The trials that may be meant, their largest differences as shares of ranges, and whether digits agree."""
+        shape = self._shape(point)
+        points, names = self.points.get(shape, []), sorted(shape[1])
+        if shape not in self._rows:
+            table = [[known[name] for name in names] for known in points]
+            self._rows[shape] = np.array(table).reshape(len(points), len(names))
+        rows = self._rows[shape]
+        values = np.array([point[name] for name in names])
+        ends = [(self.real[name].low, self.real[name].high, self.real[name].log) for name in names]
+        widths = np.array([np.log(high / low) if log else high - low for low, high, log in ends])
+        spans = np.where([log for *_, log in ends], np.abs(rows), 1.0) * widths
+        gaps = np.abs(rows - values)
+        agree = _are_rounded(rows, values)
+        shares = np.divide(gaps, spans, out=np.where(gaps > 0.0, np.inf, 0.0), where=spans > 0.0)
+        return points, shares.max(1, initial=0.0), agree.all(1)
+
+
+def _are_rounded(rows: Floats, values: Floats) -> NDArray[np.bool_]:
+    """Whether `values` are numbers of `rows`, rounded, (m, f)."""
+    with np.errstate(divide="ignore"):
+        units = 10.0 ** np.floor(np.log10(np.abs(rows)))  # of the first digit
+    units = np.where(units > 0.0, units, 1.0)
+    agree = np.abs(rows - values) <= SINGLE * np.abs(rows)
+    for digits in DIGITS:
+        agree |= np.round(rows, digits) == values
+        agree |= np.abs(np.round(rows / units, digits - 1) * units - values) <= DOUBLE * np.abs(values)
+    return agree
+
+
+def meant_points(points: Sequence[Point], known: Iterable[Point], space: Space) -> list[Point]:
+    """The points, with those of `known` trials in place of points that are these with rounded numbers."""
+    trials = list(known)
+    exact = {frozenset(point.items()) for point in trials}
+    if not trials or all(frozenset(point.items()) in exact for point in points):
+        return list(points)
+    out, finder, taken = list(points), _Known(trials, space), set[frozenset[tuple[str, float]]]()
+    for i, point in enumerate(points):
+        if frozenset(point.items()) in exact:
+            continue
+        there, shares, agree = finder.gaps(point)
+        near = sorted(np.flatnonzero(agree & (shares <= SHARE)).tolist(), key=shares.__getitem__)
+        free = [j for j in near if frozenset(there[j].items()) not in taken]
+        if near:
+            out[i] = there[(free or near)[0]]
+            taken.add(frozenset(out[i].items()))
+    return out
+
+
+def note_near_points(points: Sequence[Point], running: Iterable[Point], space: Space) -> None:
+    """Warn of told `points`, new trials, that lie so near running trials that these may be meant."""
+    finder = _Known(running, space)
+    if len(points) < FEWEST or not finder.points or len(finder.real) < FEWEST:
+        return
+    n_near = sum(bool((finder.gaps(point)[1] <= NEAR).any()) for point in points)
+    if n_near >= max(FEWEST, len(points) / 2):
+        logger.warning(
+            "tell: %d of %d points lie very near to running trials, which go on running, since the points have other "
+            "numbers. If these trials are meant, tell them by id, tell(ids, values), or with three digits; fail takes "
+            "trials off.",
+            n_near,
+            len(points),
+        )
