@@ -13,6 +13,7 @@ MINIMIZING = (
 )
 OPENING = ("optimizer/designers/test_storage_opening.py",)
 LIMITS = ("optimizer/test_changing_constraints.py",)
+ROUNDED = ("optimizer/telling/test_rounded_points.py",)
 QUEUE = ("optimizer/test_held_and_queued.py",)
 TELLING = ("optimizer/telling/test_telling.py", "optimizer/telling/test_telling_tables.py")
 TRIALS = ("optimizer/log/test_trials.py",)
@@ -27,9 +28,51 @@ OPTIMIZER = (
     Fault(
         "a table that has grown is told as a whole",
         "optimizer/past/told_lines.py",
-        "if known[key] < 0:",
-        "if known[key] < 1:",
+        "is_told = known[key] >= 0",
+        "is_told = known[key] >= 1",
         ("adapters/shell/test_past.py",),
+    ),
+    Fault(
+        "a constraint that is told later takes the value away",
+        "optimizer/log/trials.py",
+        "if outcome.values else (old.values, old.stds)",
+        "if True else (old.values, old.stds)",
+        REPLACED,
+    ),
+    Fault(
+        "a number is taken for a rounded one of two digits",
+        "optimizer/translation/rounded_points.py",
+        "DIGITS = range(3, 13)",
+        "DIGITS = range(2, 13)",
+        ROUNDED,
+    ),
+    Fault(
+        "two points with the same digits are one trial",
+        "optimizer/translation/rounded_points.py",
+        "out[i] = there[(free or near)[0]]",
+        "out[i] = there[near[0]]",
+        ROUNDED,
+    ),
+    Fault(
+        "rounded numbers say nothing of the range",
+        "optimizer/translation/rounded_points.py",
+        "agree & (shares <= SHARE)",
+        "agree",
+        ROUNDED,
+    ),
+    Fault(
+        "a parameter that is held at a value counts as removed",
+        "optimizer/changing.py",
+        "and p.n_values != 1",
+        "and True",
+        ("optimizer/test_changing_spaces.py",),
+    ),
+    Fault(
+        "an exception has the optimizer that a user has",
+        "optimizer/running/minimizing.py",
+        "own = None if optimizer is space or optimizer.storage is not None else optimizer",
+        "own = optimizer",
+        ("optimizer/running/test_minimizing_ends.py",),
     ),
     Fault(
         "a copy with one objective follows the spaces of its original",

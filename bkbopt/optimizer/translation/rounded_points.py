@@ -67,7 +67,8 @@ class _Known:
         gaps = np.abs(rows - values)
         agree = _are_rounded(rows, values)
         shares = np.divide(gaps, spans, out=np.where(gaps > 0.0, np.inf, 0.0), where=spans > 0.0)
-        return points, shares.max(1, initial=0.0), agree.all(1)
+        is_same: NDArray[np.bool_] = np.all(agree, axis=1)
+        return points, shares.max(1, initial=0.0), is_same
 
 
 def _are_rounded(rows: Floats, values: Floats) -> NDArray[np.bool_]:
