@@ -226,8 +226,8 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
                 attributes: numbers, flags, text, but not parameters. For many trials an array (n,) or (n, k), a list of
                 dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values.
             constraints: their measured values by name; for many trials arrays or columns.
-            std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
-                trials one for all, or an array or column; NaN where it is unknown.
+            std: known standard deviation of the value's noise, user's units, or one for each objective; NaN or None
+                where it is unknown, as by default, and fitted. For many trials one for all, or an array or columns.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip"). So do
                 rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.

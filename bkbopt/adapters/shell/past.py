@@ -75,7 +75,8 @@ class _Outcomes:
         limits = {name: table.number(line, at, cells[at], KNOWN) for name, at in self.limits.items() if cells[at]}
         has_values = not limits or any(cells[at] for at in self.values)
         values = [table.number(line, at, cells[at], NEEDED) for at in self.values] if has_values else []
-        stds = [table.number(line, at, cells[at], KNOWN) for at in self.stds if cells[at]]
+        stds = [table.number(line, at, cells[at], KNOWN) if cells[at] else None for at in self.stds]
+        stds = stds if any(std is not None for std in stds) else []
         try:
             return check_outcome(self.aims, values, limits, stds, attrs=attrs)
         except ArgumentError as error:

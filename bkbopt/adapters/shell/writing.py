@@ -23,7 +23,7 @@ def check_outcome(
     aims: Aims,
     values: Sequence[float],
     limits: Mapping[str, float],
-    stds: Sequence[float] = (),
+    stds: Sequence[float | None] = (),
     *,
     attrs: Mapping[str, Any] | None = None,
     advice: str = "call fail for a trial without a value",
@@ -34,7 +34,7 @@ def check_outcome(
         aims: directions and constraints of the log.
         values: one for each objective; empty if the trial gave values of constraints only.
         limits: values of constraints by name.
-        stds: standard deviations of the values' noise, one for each objective or none.
+        stds: standard deviations of the values' noise, one for each objective, None where unknown, or none at all.
         attrs: attributes by name.
         advice: what to do in place of giving a number that is not finite, for messages.
 
@@ -58,7 +58,7 @@ def check_outcome(
     for name, number in numbers:
         if not math.isfinite(number):
             raise ArgumentError(f"{name}: expected finite values, got {number}; {advice}.")
-    if any(not (math.isfinite(std) and std >= 0.0) for std in stds):
+    if any(std is not None and not (math.isfinite(std) and std >= 0.0) for std in stds):
         raise ArgumentError(f"std: expected finite standard deviations >= 0, got {list(stds)}.")
     return Outcome(tuple(values), dict(limits), tuple(stds) or None, user_attrs=checked_attrs(attrs))
 

@@ -21,5 +21,5 @@ def with_one_objective(core: LoggedDesigner, k: int) -> LoggedDesigner:
 
 def _with_one_value(entry: Entry, k: int) -> Entry:
     trial = entry.trial
-    stds = None if trial.stds is None else trial.stds[k : k + 1]
+    stds = None if trial.stds is None or trial.stds[k] is None else trial.stds[k : k + 1]
     return replace(entry, trial=replace(trial, values=trial.values[k : k + 1], stds=stds))

@@ -225,7 +225,7 @@ def decode(row: Row, n_objectives: int, limits: Limits, n_spaces: int) -> Entry:
         state,
         () if objectives is None else _numbers(objectives, n_objectives),
         _measured(constraints, limits),
-        None if stds is None else _numbers(stds, n_objectives, low=0.0),
+        None if stds is None else _deviations(stds, n_objectives),
         _time(asked),
         None if told is None else _time(told),
         label,
@@ -275,10 +275,20 @@ def _number(value: Any) -> float:
     return value
 
 
-def _numbers(cell: Any, n: int, low: float = -math.inf) -> tuple[float, ...]:
+def _numbers(cell: Any, n: int) -> tuple[float, ...]:
     found = from_json(_text(cell))
-    if not isinstance(found, list) or len(found) != n or any(_number(value) < low for value in found):
-        raise ValueError(f"something other than {n} numbers >= {low}")
+    if not isinstance(found, list) or len(found) != n:
+        raise ValueError(f"something other than {n} numbers")
+    for value in found:
+        _number(value)
+    return tuple(found)
+
+
+def _deviations(cell: Any, n: int) -> tuple[float | None, ...]:
+    """Standard deviations, null where they are unknown."""
+    found = from_json(_text(cell))
+    if not isinstance(found, list) or len(found) != n or any(one is not None and _number(one) < 0.0 for one in found):
+        raise ValueError(f"something other than {n} standard deviations")
     return tuple(found)
 
 

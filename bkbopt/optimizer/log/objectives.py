@@ -113,7 +113,7 @@ def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Nam
         argument: the name of what is given, for messages.
         given: anything; by name are a mapping or a table, and for `many` trials a list of mappings, too. Items of a
             mapping for one trial are numbers, or pairs (value, standard deviation of its noise); of a mapping for many
-            trials numbers for each trial, names of columns, or a number for all.
+            trials numbers for each trial, names of columns, or pairs of these and deviations; or a number for all.
         names: names of the objectives.
         many: whether it is for many trials.
 
@@ -128,7 +128,7 @@ def apart(argument: str, given: Any, names: Sequence[str], *, many: bool) -> Nam
         parts = in_order(argument, given, names)
         others = {name: item for name, item in given.items() if name not in names and isinstance(name, str)}
         if many:
-            return Named(parts[0] if len(parts) == 1 else _as_rows(argument, parts, names), None, others)
+            return _columns(argument, parts, names, others)
         pairs = [part if is_pair(part) else (part, math.nan) for part in parts]
         values, stds = (row[0] if len(row) == 1 else list(row) for row in zip(*pairs, strict=True))
         return Named(values, stds if any(map(is_pair, parts)) else None, others)
@@ -154,6 +154,22 @@ def _joined(rows: Sequence[Named], k: int) -> Named:
         stds if any(row.stds is not None for row in rows) else None,
         {name: [row.others.get(name) for row in rows] for name in known},
     )
+
+
+def _columns(argument: str, parts: list[Any], names: Sequence[str], others: Mapping[str, Any]) -> Named:
+    """The values of many trials by objective, of which some are pairs of values and their standard deviations."""
+    are_pairs = [is_pair(part) and (_is_list(part[0]) or isinstance(part[0], str)) for part in parts]
+    pairs = [part if is_one else (part, None) for part, is_one in zip(parts, are_pairs, strict=True)]
+    if len(parts) == 1:
+        return Named(pairs[0][0], pairs[0][1], others)
+    values, stds = _as_rows(argument, [value for value, _ in pairs], names), [std for _, std in pairs]
+    if not any(are_pairs):
+        return Named(values, None, others)
+    if any(map(_is_list, stds)):  # a single number is that of all trials, and without one it is unknown
+        n = len(values)
+        stds = [std if _is_list(std) else [math.nan if std is None else std] * n for std in stds]
+        return Named(values, _as_rows("std", stds, names), others)
+    return Named(values, stds, others)
 
 
 def _as_rows(argument: str, parts: list[Any], names: Sequence[str]) -> list[Any]:

@@ -35,7 +35,7 @@ class Trial:
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
         values: one for each objective, in the user's units and directions; empty if there are none.
         constraints: measured values of the outcome constraints by name, see `is_feasible`.
-        stds: standard deviations of the values' noise if the user gave them, else None.
+        stds: standard deviations of the values' noise, None where the user gave none; None without any.
         asked_at: time of the ask (of the tell, for points that were not asked for), in UTC, with the time zone.
         told_at: time of completion, likewise.
         label: name of the row, if the pool has an `id_column`. Files keep names that are numbers or text; after
@@ -59,7 +59,7 @@ class Trial:
     state: str = RUNNING
     values: tuple[float, ...] = ()
     constraints: Mapping[str, float] = field(default_factory=dict)
-    stds: tuple[float, ...] | None = None
+    stds: tuple[float | None, ...] | None = None
     asked_at: datetime | None = None
     told_at: datetime | None = None
     label: Hashable | None = field(default=None, compare=False)
@@ -120,7 +120,7 @@ class Outcome:
 
     values: tuple[float, ...] = ()
     constraints: Mapping[str, float] = field(default_factory=dict)
-    stds: tuple[float, ...] | None = None
+    stds: tuple[float | None, ...] | None = None
     is_lost: bool = False
     user_attrs: Mapping[str, Any] = field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 import difflib
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -295,8 +296,9 @@ def _from_table(
 
     def column(name: str, given: Any) -> Any:
         """The values of a column if its name was given, else the argument itself."""
-        if isinstance(given, list | tuple) and given and all(isinstance(part, str) for part in given):
-            return list(zip(*(column(name, part) for part in given), strict=True))
+        if isinstance(given, list | tuple) and _are_names(given, or_none=name == "std"):
+            unknown = [math.nan] * len(frame)
+            return list(zip(*(unknown if part is None else column(name, part) for part in given), strict=True))
         if not isinstance(given, str):
             return given
         if given not in frame.columns:
@@ -318,6 +320,12 @@ def _from_table(
     chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
     points = rows_of(chosen, without_gaps)
     return _Told(points, value, measured, std, attrs_by_row(attrs, others, len(points)))
+
+
+def _are_names(parts: Sequence[Any], *, or_none: bool) -> bool:
+    """Whether all parts are text, some of them perhaps None."""
+    are = [isinstance(part, str) for part in parts]
+    return any(are) and all(is_one or (or_none and part is None) for is_one, part in zip(are, parts, strict=True))
 
 
 def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -> list[Report]:
@@ -348,7 +356,7 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
         of_limits = {name: number for name, column in measured.items() if (number := column[i]) is not None}
         if invalid == "skip" and not (valid[i] and (of_limits or values is not None)):
             continue
-        of_std = tuple(of_stds[i]) if known[i] else None
+        of_std = tuple(None if math.isnan(one) else one for one in of_stds[i]) if known[i] else None
         given = Outcome(user_attrs=told.attrs[i])
         if valid[i]:
             own = () if values is None else tuple(of_values[i])

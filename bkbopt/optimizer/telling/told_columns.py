@@ -44,9 +44,9 @@ def matrix(
 
 
 def known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:
-    """Standard deviations (n, k) or None, and a mask of the trials for which they are known; see `Optimizer.tell`.
+    """Standard deviations (n, k) or None, and a mask of the trials for which some are known; see `Optimizer.tell`.
 
-    In rows that are not `valid (n,)` none is used.
+    Those that are unknown are NaN. In rows that are not `valid (n,)` none is used.
     """
     n = len(valid)
     if std is None:
@@ -57,16 +57,12 @@ def known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:
     numbers = with_nan("std", std)
     if numbers.shape == (() if k == 1 else (k,)):  # those of all trials
         numbers = np.tile(numbers, (n, 1))
-    known = valid
+    known, unknown = valid, None
     if numbers.ndim and len(numbers) == n:
-        missing = np.isnan(numbers).reshape(n, -1)
-        known = valid & ~missing.all(1)
-        if missing[known].any():
-            raise ArgumentError(
-                "std: expected for each trial numbers for all objectives, or for none where they are unknown, got "
-                f"{numbers[known & missing.any(1)][0].tolist()}."
-            )
+        unknown = np.isnan(numbers).reshape(n, -1)
+        known = valid & ~unknown.all(1)
         numbers[~known] = 0.0
+        numbers[np.isnan(numbers)] = 0.0
     infinite = np.isinf(np.atleast_1d(numbers))
     if infinite.any():
         i = infinite.nonzero()[0][0]
@@ -75,6 +71,8 @@ def known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:
     assert stds is not None
     if bool((stds < 0.0).any()):
         raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
+    if unknown is not None:
+        stds[torch.from_numpy(unknown)] = math.nan
     return stds, known
 
 

@@ -1,5 +1,6 @@
 """Entries as a file holds them, with parameters as JSON, as memory does, with the user's values, and as evaluations."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -64,8 +65,9 @@ def evaluation(entry: Entry, spaces: LogSpaces, conversion: Conversion) -> Evalu
     order = (float(-1 if entry.place is None else entry.place), t.id)
     known = space if isinstance(space, Space) else None
     row = conversion.name(t) if point else None
+    stds = None if t.stds is None else tuple(math.nan if std is None else std for std in t.stds)
     beyond = excesses(t.limits, t.constraints)
-    return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, {}, beyond, added, row, n_then)
+    return Evaluation(t.id, t.state, point, known, order, t.values, stds, {}, beyond, added, row, n_then)
 
 
 def named(entry: Entry, params: Params, conversion: Conversion) -> Entry:

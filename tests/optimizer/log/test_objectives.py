@@ -298,7 +298,6 @@ def test_pairs_are_values_with_their_standard_deviations() -> None:
     assert [t.values for t in one.trials] == [t.values for t in other.trials] == [(1.0, 2.0), (4.0, 3.0)]
     assert [t.stds for t in one.trials] == [t.stds for t in other.trials] == [(0.1, 0.2), None]
     for value, more, message in (
-        ({"loss": (1.0, 0.1), "power": 2.0}, {}, "std: expected for each trial numbers for all objectives"),
         ({"loss": (1.0, 0.1), "power": (2.0, -0.2)}, {}, "std: expected standard deviations >= 0, got -0.2"),
         ({"loss": [1.0, 0.1], "power": 2.0}, {}, "value: expected numbers in equal rows"),
         (rows[0], {"std": [0.1, 0.1]}, r"std: expected none beside value with pairs \(value, std\)"),
