@@ -345,7 +345,9 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence, pool")
     named = "name of the value, with its unit; once for each objective"
     plot.add_argument("--value-name", type=as_text, metavar="NAME", action="append", default=[], help=named)
-    of_one = "number or name of an objective, of several, that is drawn as if it were the only one"
+    of_one = (
+        "number or name of an objective, or name of a constraint or attribute, that is drawn as if it were the only one"
+    )
     plot.add_argument("--objective", type=as_text, metavar="NAME", help=of_one)
     plot.add_argument("--pool", **_POOL)
     text = "write the run as a page of HTML in one file: result, pictures, trials, options"

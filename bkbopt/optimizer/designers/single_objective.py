@@ -1,25 +1,44 @@
-"""The log of an optimizer with one of its objectives."""
+"""The log of an optimizer with one of its objectives, or with another measured quantity as its objective."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
-from bkbopt.optimizer.log.trials import Entry
+from bkbopt.optimizer.log.aims import Aims
+from bkbopt.optimizer.log.attributes import as_number
+from bkbopt.optimizer.log.trials import Trial
+from bkbopt.search.trials.directions import sign_of
 
-__all__ = ["with_one_objective"]
+__all__ = ["with_one_objective", "with_quantity"]
 
 
 def with_one_objective(core: LoggedDesigner, k: int) -> LoggedDesigner:
     """A copy in memory of a log with its designer, whose trials have the values of objective `k` alone."""
+
+    def with_one_value(trial: Trial) -> Trial:
+        stds = None if trial.stds is None or trial.stds[k] is None else trial.stds[k : k + 1]
+        return replace(trial, values=trial.values[k : k + 1], stds=stds)
+
+    return _copied(core, core.aims.with_one(k), with_one_value)
+
+
+def with_quantity(core: LoggedDesigner, name: str) -> LoggedDesigner | None:
+    """A copy in memory whose objective is a constraint, or an attribute that is a number; None if no trial has it."""
+
+    def with_value(trial: Trial) -> Trial:
+        number = trial.constraints.get(name, as_number(trial.user_attrs.get(name)) if trial.values else None)
+        return replace(trial, values=() if number is None else (number,), stds=None, constraints={})
+
+    if not any(with_value(trial).values for trial in core.log):
+        return None
+    return _copied(core, core.aims.with_quantity(name), with_value)
+
+
+def _copied(core: LoggedDesigner, aims: Aims, changed: Callable[[Trial], Trial]) -> LoggedDesigner:
     designer = core.designer
-    problem = replace(designer.problem, signs=designer.problem.signs[k : k + 1])
-    single = LoggedDesigner(problem, designer.options, designer.seed, core.feasible, core.aims.with_one(k))
+    problem = replace(designer.problem, signs=tuple(map(sign_of, aims.directions)))
+    single = LoggedDesigner(problem, designer.options, designer.seed, core.feasible, aims)
     single.spaces = core.spaces.copy()
-    single.log.put([_with_one_value(entry, k) for entry in core.log.entries])
+    single.log.put([replace(entry, trial=changed(entry.trial)) for entry in core.log.entries])
     single.mend()
     return single
-
-
-def _with_one_value(entry: Entry, k: int) -> Entry:
-    trial = entry.trial
-    stds = None if trial.stds is None or trial.stds[k] is None else trial.stds[k : k + 1]
-    return replace(entry, trial=replace(trial, values=trial.values[k : k + 1], stds=stds))

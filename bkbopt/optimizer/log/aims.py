@@ -3,6 +3,7 @@
 The module imports neither torch nor NumPy.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,6 +60,12 @@ class Aims:
     def with_one(self, k: int) -> "Aims":
         """Those of objective `k` alone."""
         return Aims(self.directions[k : k + 1], self.limits, self.objectives[k : k + 1])
+
+    def with_quantity(self, name: str) -> "Aims":
+        """Those of a measured quantity alone, in the direction in which it stays within its limit."""
+        limit = self.limits.get(name, FREE)
+        is_above = math.isfinite(limit.low) and not math.isfinite(limit.high)
+        return Aims(("maximize" if is_above else "minimize",), {}, (name,))
 
     def by_name(self, items: Sequence[Any]) -> dict[str, Any] | list[Any]:
         """One item for each objective, by its name, or as a list if they have none."""

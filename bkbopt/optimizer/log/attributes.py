@@ -4,12 +4,13 @@ The module imports neither torch nor NumPy.
 """
 
 import contextlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["as_attrs", "checked_attrs", "is_simple", "plain_of", "storable_attrs"]
+__all__ = ["as_attrs", "as_number", "checked_attrs", "is_simple", "plain_of", "storable_attrs"]
 
 #: What an attribute is, for messages.
 KINDS = "numbers, flags, text, None, and lists and dicts of these"
@@ -24,6 +25,17 @@ MOST_BITS = 2048
 def is_simple(value: object) -> bool:
     """Whether a value is a number, a flag or text; arrays, which may be large, are not converted to see it."""
     return getattr(value, "shape", ()) == () and isinstance(plain_of(value), bool | int | float | str)
+
+
+def as_number(value: object) -> float | None:
+    """An attribute as a finite number; None if it is none, or one that doubles do not have."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def plain_of(value: Any) -> Any:

@@ -1,12 +1,12 @@
 """Reports, and the entries of a log that follow: of trials that finish, of replaced outcomes, and of lost trials."""
 
-import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
+from bkbopt.optimizer.log.attributes import as_number
 from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
@@ -171,12 +171,8 @@ def measured(log: TrialLog, limits: Limits) -> list[Entry]:
     """The complete trials whose attributes have values of constraints, with these values beside their own ones."""
     out = []
     for entry in log.entries:
-        attrs, own = entry.trial.user_attrs, entry.trial.constraints
-        found = {name: float(attrs[name]) for name in limits if name not in own and _is_value(attrs.get(name))}
+        own, numbers = entry.trial.constraints, {n: as_number(entry.trial.user_attrs.get(n)) for n in limits}
+        found = {name: number for name, number in numbers.items() if name not in own and number is not None}
         if found and entry.trial.values:
             out.append(replace(entry, trial=replace(entry.trial, constraints={**own, **found})))
     return out
-
-
-def _is_value(attr: object) -> bool:
-    return isinstance(attr, int | float) and not isinstance(attr, bool) and math.isfinite(attr)

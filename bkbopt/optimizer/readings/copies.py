@@ -5,11 +5,11 @@ import os
 from typing import Any, NoReturn, Self
 
 from bkbopt._support import fork_locks
-from bkbopt.errors import ArgumentTypeError, StorageError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
 from bkbopt.optimizer.arguments.naming import as_objective
 from bkbopt.optimizer.designers import saving
 from bkbopt.optimizer.designers.locking import locked
-from bkbopt.optimizer.designers.single_objective import with_one_objective
+from bkbopt.optimizer.designers.single_objective import with_one_objective, with_quantity
 from bkbopt.optimizer.readings.given import Given
 
 __all__ = ["Copies"]
@@ -34,11 +34,14 @@ class Copies(Given):
         Its trials have the values of this objective alone; constraints and failures are kept. Its model is fitted anew,
         to this objective alone. The copy does not follow this optimizer: ask and tell here.
 
+        It may also be a constraint, or an attribute with numbers, as the seconds that a trial took, of trials that have
+        it: then the copy has no constraints. It is minimised, or maximised if it has a lower limit only.
+
         Args:
-            objective: number or name of the objective.
+            objective: number or name of the objective, or name of another measured quantity.
 
         Raises:
-            ArgumentError: there is no such objective.
+            ArgumentError: there is no such objective or quantity.
 
         Example:
             >>> import bkbopt as bo
@@ -48,10 +51,19 @@ class Copies(Given):
             >>> opt.single_objective("power").best_trial.params["x"]
             0.9
         """
-        k = as_objective(objective, len(self.directions), self.objectives)
+        if isinstance(objective, str) and objective not in self.objectives:
+            core = with_quantity(self._core, objective)
+            if core is None:
+                known = (*self.objectives, *self.constraints)
+                raise ArgumentError(
+                    f"objective: expected the number of an objective, one of {known}, or an attribute with numbers, "
+                    f"got {objective!r}."
+                )
+        else:
+            core = with_one_objective(self._core, as_objective(objective, len(self.directions), self.objectives))
         single = object.__new__(type(self))
         single._acquisition, single._lock = self._acquisition, fork_locks.lock()
-        single._core = with_one_objective(self._core, k)
+        single._core = core
         return single
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -27,7 +27,7 @@ from bkbopt.optimizer.telling.told_columns import attrs_by_row, known_stds, matr
 from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.translation.rounded_points import note_near_points
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import shown
+from bkbopt.spaces.values import is_missing, shown
 
 __all__ = ["failures_of", "report_of", "tell"]
 
@@ -188,15 +188,22 @@ def _reports_of(
     if is_table(trial):
         told = _from_table(trial, value, measured, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
-        targets = list(trial)
+        targets = [_without_gaps(target, without_gaps) for target in trial]
         told = _Told(targets, value, measured, std, attrs_by_row(user_attrs or {}, others, len(targets)))
     else:
         one, of_std = (
             None if given is None else [_one(name, given, aims.k)] for name, given in ((argument, value), ("std", std))
         )
         attrs = simple_attrs(others) | checked_attrs(user_attrs)
-        told = _Told([trial], one, {name: [number] for name, number in measured.items()}, of_std, [attrs])
+        target = _without_gaps(trial, without_gaps)
+        told = _Told([target], one, {name: [number] for name, number in measured.items()}, of_std, [attrs])
     return _checked(told, argument, aims.k, aims.limits, invalid), many
+
+
+def _without_gaps(target: Any, without_gaps: Callable[[Params], Params]) -> Any:
+    """A point without the gaps of inactive parameters, as rows of JSON and of tables have them; all else as it is."""
+    has_gaps = isinstance(target, Mapping) and any(map(is_missing, target.values()))
+    return without_gaps(target) if has_gaps else target
 
 
 def _check_call(

@@ -92,3 +92,32 @@ def test_known_noise_and_missing_values_stay() -> None:
     assert single.single_objective(0).trials[0].values == (2.0,)
     with pytest.raises(ArgumentError, match="objective: expected a number below 2, got 2"):
         opt.single_objective(2)
+
+
+def test_a_constraint_or_an_attribute_may_be_the_objective(tmp_path: Path) -> None:
+    opt = bo.Optimizer(
+        {"x": (0.0, 1.0)}, constraints=["heat <= 30", "purity >= 0.5"], seed=0, storage=tmp_path / "log.db"
+    )
+    for i in range(12):
+        x = opt.ask().params["x"]
+        limits = {"heat": 40.0 * x} if i % 4 == 3 else {"heat": 40.0 * x, "purity": x}
+        opt.tell(i, 1.0, constraints=limits, user_attrs={"seconds": 10**400 if i == 5 else i, "host": "a"})
+    opt.fail(opt.ask(), user_attrs={"seconds": 3})
+    for name, direction, value in (("heat", "minimize", 40.0), ("purity", "maximize", 1.0)):
+        single = opt.single_objective(name)
+        told = [trial for trial in opt.trials if name in trial.constraints]
+        assert (single.directions, single.objectives, single.constraints) == ((direction,), (name,), ())
+        assert [t.value for t in single.trials if t.values] == [t.constraints[name] for t in told]
+        assert single.predict({"x": 0.5})[0] == pytest.approx(0.5 * value, rel=1e-2)  # a model's: not exact
+        alone = bo.Optimizer({"x": (0.0, 1.0)}, direction=direction, seed=0)
+        for trial in told:
+            alone.tell(trial.params, trial.constraints[name])
+        at = [{"x": 0.1}, {"x": 0.9}]
+        assert single.recommend() == alone.recommend()
+        np.testing.assert_array_equal(np.array(single.predict(at)), np.array(alone.predict(at)))
+    seconds = opt.single_objective("seconds")
+    assert [t.value for t in seconds.trials] == [*map(float, range(5)), None, *map(float, range(6, 12)), None]
+    assert opt.trials[0].constraints.keys() == {"heat", "purity"}  # it is a copy
+    for name in ("host", "cost"):
+        with pytest.raises(ArgumentError, match=rf"^objective: expected .*\('heat', 'purity'\).*, got '{name}'"):
+            opt.single_objective(name)

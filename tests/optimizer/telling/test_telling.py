@@ -339,3 +339,16 @@ def test_a_duration_of_numpy_is_no_number() -> None:
         opt.tell(opt.ask(), np.timedelta64(3, "s"))
     with pytest.raises(ArgumentTypeError, match="std: expected real numbers"):
         opt.tell(opt.ask(), 1.0, std=np.timedelta64(3, "s"))
+
+
+@pytest.mark.parametrize("gap", [None, math.nan, np.nan, pd.NA], ids=str)
+def test_gaps_of_inactive_parameters_are_as_in_a_table(gap: Any) -> None:
+    space = {"kind": ["a", "b", None], "x": bo.Float(0.0, 1.0, when={"kind": "a"}), "y": (0.0, 1.0)}
+    opt = bo.Optimizer(space, seed=0)
+    rows = [{"kind": "b", "x": gap, "y": 0.5}, {"kind": "a", "x": 0.25, "y": 0.5}]
+    told = [*opt.tell(rows, [1.0, 2.0]), opt.tell({"kind": None, "x": gap, "y": 0.25}, 3.0)]
+    assert [trial.params for trial in told] == [{"kind": "b", "y": 0.5}, rows[1], {"kind": None, "y": 0.25}]
+    for bad in ({"kind": "a", "x": gap, "y": 0.5}, {"kind": "b", "y": gap}):
+        with pytest.raises((ArgumentError, ArgumentTypeError)):
+            opt.tell(bad, 1.0)
+    assert len(opt.trials) == 3
