@@ -2,6 +2,7 @@
 
 from benchmarks.mutants.analysis import ANALYSIS
 from benchmarks.mutants.botorch import BOTORCH
+from benchmarks.mutants.candidates import CANDIDATES
 from benchmarks.mutants.choices import CHOICES
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
@@ -16,6 +17,7 @@ from benchmarks.mutants.river import RIVER
 from benchmarks.mutants.search import SEARCH
 from benchmarks.mutants.spaces import SPACES
 from benchmarks.mutants.surrogates import SURROGATES
+from benchmarks.mutants.told import TOLD
 from benchmarks.mutants.trials import TRIALS
 
 __all__ = ["FAULTS", "LATER", "ROOMS"]
@@ -28,8 +30,8 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "posterior": POSTERIOR,
     "spaces": SPACES,
     "surrogates": SURROGATES,
-    "search": TRIALS + MODELS + CHOICES + SEARCH,
-    "optimizer": OPTIMIZER,
+    "search": TRIALS + MODELS + CHOICES + SEARCH + CANDIDATES,
+    "optimizer": OPTIMIZER + TOLD,
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,
     "adapters/gest": GEST,

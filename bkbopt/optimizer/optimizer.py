@@ -214,6 +214,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
         invalid: Literal["raise", "fail", "skip"] = "raise",
         replace: bool = False,
         user_attrs: Mapping[str, Any] | None = None,
+        again: bool = True,
     ) -> Trial | list[Trial]:
         """Report the value of a trial, or of many trials; after an error nothing is changed.
 
@@ -235,9 +236,11 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
                 right one, or a std by a larger one where the value is outdated. What is not told stays, so that a
                 constraint may be told later than the value. All is then learnt again.
             user_attrs: see `set_user_attr`; for many trials lists or columns, or one value for all.
+            again: for many trials, False leaves out rows that are finished trials with these values already, as where a
+                table has grown and is told again; of equal rows as many as there are such trials.
 
         Returns:
-            The finished trial or trials.
+            The finished trial or trials; with `again=False` the new ones.
 
         Raises:
             UnknownTrialError: there is no trial with this id.
@@ -246,7 +249,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             ArgumentTypeError: an argument has the wrong type.
         """
         more = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
-        told, many = tell(self._core, self._aims, trial, value, user_attrs=user_attrs, **more)
+        told, many = tell(self._core, self._aims, trial, value, user_attrs=user_attrs, again=again, **more)
         return told if many else told[0]
 
     @locked

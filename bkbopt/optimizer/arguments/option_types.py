@@ -47,6 +47,7 @@ class TellOptions(TypedDict, total=False):
     invalid: Literal["raise", "fail", "skip"]
     replace: bool
     user_attrs: Mapping[str, Any] | None
+    again: bool
 
 
 class FailOptions(TypedDict, total=False):

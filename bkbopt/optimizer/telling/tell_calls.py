@@ -23,6 +23,7 @@ from bkbopt.optimizer.log.objectives import apart, is_pair
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trial_list import TrialList
 from bkbopt.optimizer.log.trials import Outcome, Trial
+from bkbopt.optimizer.telling.told_before import not_told
 from bkbopt.optimizer.telling.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
 from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.translation.rounded_points import note_near_points
@@ -105,6 +106,7 @@ def tell(
     argument: str = "value",
     std: Any = None,
     replace: bool = False,
+    again: bool = True,
     **more: Any,
 ) -> tuple[list[Trial], bool]:
     """The trials of a call of `tell`, and whether it was a call for many; see `Optimizer.tell`.
@@ -117,6 +119,7 @@ def tell(
         argument: the name of `value` in the user's call, for messages.
         std: of the value's noise.
         replace: whether outcomes are replaced.
+        again: whether what is a finished trial already is told once more.
         more: the other arguments of `Optimizer.tell`.
     """
     problem = core.designer.problem
@@ -130,6 +133,10 @@ def tell(
         without_gaps=core.conversion.without_gaps,
         **more,
     )
+    if not check_flag("again", again):
+        if not many or replace:
+            raise ArgumentError("again: expected True for a single trial, and with replace=True, got False.")
+        reports = not_told(core, reports)
     n_before = len(core.log)
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]

@@ -58,7 +58,8 @@ def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
     if not Counter(key_of(trial.params, trial) for trial in points) - known:
         logger.warning(
             "tell: all %d points equal earlier trials in parameters and values, as where a table is told again. Their "
-            "values count twice, and repeats that are exactly equal say that there is no noise.",
+            "values count twice, and repeats that are exactly equal say that there is no noise. Call tell with "
+            "again=False to leave them out.",
             len(points),
         )
 

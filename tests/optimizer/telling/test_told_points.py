@@ -3,9 +3,11 @@
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bkbopt as bo
+from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.telling import told_points
 
 RNG = np.random.default_rng(0)
@@ -58,3 +60,31 @@ def test_the_search_for_them_is_left_out_where_it_would_take_longer_than_telling
         assert not warned(caplog)
         opt.tell(POINTS[:4], VALUES[:4])
     assert len(warned(caplog)) == 1
+
+
+def test_a_table_that_has_grown_is_told_from_where_it_has(caplog: pytest.LogCaptureFixture) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["heat <= 1"], seed=0)
+    table = pd.DataFrame({"x": [0.1, 0.1, 0.2], "loss": [1.0, 1.0, 2.0], "heat": [0.5, 0.5, 3.0]})
+    more = {"constraints": {"heat": "heat"}, "again": False}
+    assert [trial.id for trial in opt.tell(table, "loss", **more)] == [0, 1, 2]
+    asked = opt.ask()
+    row = {"x": round(asked.params["x"], 4), "loss": 4.0, "heat": 0.0}
+    more_rows = [dict(table.iloc[0]), row, {"x": 0.2, "loss": 2.0, "heat": 0.5}]
+    grown = pd.concat([table, pd.DataFrame(more_rows)])
+    with caplog.at_level(logging.WARNING):
+        assert [trial.id for trial in opt.tell(grown, "loss", **more)] == [4, asked.id, 5]
+        assert opt.tell(grown, "loss", **more) == []
+        assert opt.tell([0, 1], [1.0, 1.0], constraints={"heat": [0.5, 0.5]}, again=False) == []
+    assert not caplog.records
+    assert len(opt.trials) == 6
+
+
+def test_again_is_about_many_new_trials() -> None:
+    opt = optimizer()
+    for call in (
+        lambda: opt.tell(POINTS[0], VALUES[0], again=False),
+        lambda: opt.tell([0], [1.0], again=False, replace=True),
+    ):
+        with pytest.raises(ArgumentError, match=r"^again: expected True for a single trial"):
+            call()
+    assert len(opt.trials) == 6

@@ -1,0 +1,321 @@
+"""Faults of the log of an optimizer, and of what is told to it."""
+
+from benchmarks.mutants.fault import Fault
+
+__all__ = ["TOLD"]
+
+ATTRIBUTES = ("optimizer/log/test_attributes.py",)
+OBJECTIVES = ("optimizer/log/test_objectives.py",)
+LIMITS = ("optimizer/test_changing_constraints.py",)
+ROUNDED = ("optimizer/telling/test_rounded_points.py",)
+TELLING = ("optimizer/telling/test_telling.py", "optimizer/telling/test_telling_tables.py")
+TRIALS = ("optimizer/log/test_trials.py",)
+STORAGE = ("optimizer/designers/test_storage.py",)
+CRAFTED = ("faults/test_crafted_logs.py",)
+INTERRUPTS = ("faults/test_interrupts.py",)
+CHANGED = ("optimizer/test_changed_spaces.py",)
+REPLACED = ("optimizer/telling/test_replaced_outcomes.py",)
+
+TOLD = (
+    Fault(
+        "a table that has grown is told as a whole",
+        "optimizer/telling/told_before.py",
+        "is_told = known[key] >= 0",
+        "is_told = known[key] >= 1",
+        ("adapters/shell/test_past.py",),
+    ),
+    Fault(
+        "a constraint that is told later takes the value away",
+        "optimizer/log/trials.py",
+        "if outcome.values else (old.values, old.stds)",
+        "if True else (old.values, old.stds)",
+        REPLACED,
+    ),
+    Fault(
+        "a number is taken for a rounded one of two digits",
+        "optimizer/translation/rounded_points.py",
+        "DIGITS = range(3, 13)",
+        "DIGITS = range(2, 13)",
+        ROUNDED,
+    ),
+    Fault(
+        "two points with the same digits are one trial",
+        "optimizer/translation/rounded_points.py",
+        "out[i] = there[(free or near)[0]]",
+        "out[i] = there[near[0]]",
+        ROUNDED,
+    ),
+    Fault(
+        "rounded numbers say nothing of the range",
+        "optimizer/translation/rounded_points.py",
+        "agree & (shares <= SHARE)",
+        "agree",
+        ROUNDED,
+    ),
+    Fault(
+        "noise that is known of one objective is that of none",
+        "optimizer/telling/told_columns.py",
+        "known = valid & ~unknown.all(1)",
+        "known = valid & ~unknown.any(1)",
+        ("optimizer/telling/test_partly_known_noise.py",),
+    ),
+    Fault(
+        "a copy with one objective follows the spaces of its original",
+        "optimizer/translation/log_spaces.py",
+        "other._pairs = [*self._pairs]",
+        "other._pairs = self._pairs",
+        ("optimizer/designers/test_single_objective.py",),
+    ),
+    Fault(
+        "a trial that is reported as lost has failed",
+        "optimizer/telling/tell_calls.py",
+        "[Outcome(is_lost=is_lost, ",
+        "[Outcome(",
+        ("optimizer/test_unfinished_trials.py",),
+    ),
+    Fault(
+        "attributes in a log are not under its checksum",
+        "optimizer/log/log_schema.py",
+        "if cell is not None))) != row[at]",
+        "if cell is None))) != row[at]",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "attributes of a finished trial stay as they are",
+        "optimizer/log/trial_log.py",
+        " and self.entries[entry.trial.id].place != entry.place",
+        " and not self._is_other(entry)",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "all is learnt again after an attribute",
+        "optimizer/log/trial_log.py",
+        "if self._is_over(entry.trial.id) and self._is_other(entry)]",
+        "if self._is_over(entry.trial.id)]",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "a point that is queued again loses its attributes",
+        "optimizer/log/trials.py",
+        ", label=t.label, user_attrs=t.user_attrs)",
+        ", label=t.label)",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "lists in attributes are shared with the log",
+        "optimizer/log/trials.py",
+        "copy.deepcopy(dict(t.user_attrs))",
+        "dict(t.user_attrs)",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "parameters that a dict of values repeats are attributes",
+        "optimizer/telling/tell_calls.py",
+        "if name not in known}",
+        "if name not in aims.constraints}",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "values told by name are in the order of the dict",
+        "optimizer/log/objectives.py",
+        "return [given[name] for name in names]",
+        "return list(given.values())",
+        OBJECTIVES,
+    ),
+    Fault(
+        "a constraint among the values told by name is left out",
+        "optimizer/telling/tell_calls.py",
+        "measured = {name: others[name] for name in aims.limits if name in others} | ",
+        "measured = ",
+        ATTRIBUTES,
+    ),
+    Fault(
+        "the excess over a lower limit has the wrong sign",
+        "optimizer/log/limits.py",
+        'yield Side(f"{name} (low)" if is_pair else name, -1.0, self.low)',
+        'yield Side(f"{name} (low)" if is_pair else name, 1.0, self.low)',
+        LIMITS,
+    ),
+    Fault(
+        "trials keep the limits of before a change",
+        "optimizer/log/trial_log.py",
+        "self.entries[number] = replace(entry, trial=replace(entry.trial, limits=limits))",
+        "pass",
+        LIMITS,
+    ),
+    Fault(
+        "a change of limits is not learnt",
+        "optimizer/log/trial_log.py",
+        "        self.is_rewritten = True\n        self.limits = limits",
+        "        self.limits = limits",
+        LIMITS,
+    ),
+    Fault(
+        "limits that another process has changed are not noticed",
+        "optimizer/log/log_rows.py",
+        'for n in ("feasible", "constraints"))',
+        'for n in ("feasible",))',
+        LIMITS,
+    ),
+    Fault(
+        "a view of a log has the names that another process knows",
+        "optimizer/log/log_rows.py",
+        "view(options_of(connection), spaces, ",
+        'view({**options_of(connection), "objectives": None}, spaces, ',
+        OBJECTIVES,
+    ),
+    Fault(
+        "a table that is told twice is not noted",
+        "optimizer/telling/told_points.py",
+        "for trial in points) - known:",
+        "for trial in points) & known:",
+        ("optimizer/telling/test_told_points.py",),
+    ),
+    Fault(
+        "values of the past count where the parameter is not active",
+        "optimizer/translation/log_spaces.py",
+        "for key, value in self.point.items() if key in active}",
+        "for key, value in self.point.items()}",
+        CHANGED,
+    ),
+    Fault(
+        "a new space forgets the choices of the earlier ones",
+        "optimizer/translation/log_spaces.py",
+        "space = successor(candidates, earlier)",
+        "space = successor(candidates, ())",
+        CHANGED,
+    ),
+    Fault(
+        "one running trial is told twice in a call",
+        "optimizer/log/reporting.py",
+        "for i in running.get(_key(point), ()) if i not in taken)",
+        "for i in running.get(_key(point), ()))",
+        TELLING,
+    ),
+    Fault(
+        "a value of a named row is that of a running one with equal values",
+        "optimizer/log/reporting.py",
+        "(entry for entry in there if not is_other_row(entry, params))",
+        "there",
+        ("optimizer/test_labels.py",),
+    ),
+    Fault(
+        "a constraint that is missing fails nothing",
+        "optimizer/telling/tell_calls.py",
+        'if invalid == "skip" else fine)',
+        'if invalid == "skip" else True)',
+        TELLING,
+    ),
+    Fault(
+        "trials are learnt in the order of their ids",
+        "optimizer/log/trial_log.py",
+        "            self.order.append(number)\n",
+        "            self.order.append(number)\n            self.order.sort()\n",
+        TRIALS,
+    ),
+    Fault(
+        "an interrupted put is not made good",
+        "optimizer/log/trial_log.py",
+        "        if self._coming:\n",
+        "        if False:\n",
+        TRIALS,
+    ),
+    Fault(
+        "outcomes of finished trials stay",
+        "optimizer/log/trial_log.py",
+        "return self._is_over(entry.trial.id) and self.entries[entry.trial.id].place != entry.place",
+        "return self._is_over(entry.trial.id)",
+        REPLACED,
+    ),
+    Fault(
+        "a file that was replaced is written",
+        "optimizer/log/log_file.py",
+        "self._connection is None or identity(self.path) != self._inode",
+        "self._connection is None",
+        STORAGE,
+    ),
+    Fault(
+        "triggers and views of others are let in",
+        "optimizer/log/log_file.py",
+        "            if views != [log_rows.view(arguments, described, has_attrs=has_attrs)]:\n",
+        "            if not views:\n",
+        ("optimizer/designers/test_saving_refusals.py",),
+    ),
+    Fault(
+        "a transaction that ends late rolls back another one",
+        "optimizer/log/log_file.py",
+        "                if self._transaction is own:\n",
+        "                if True:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "queued trials count as finished after an interrupt",
+        "optimizer/log/trial_log.py",
+        "[entry.trial.id for entry in self.entries if entry.trial.state != WAITING]",
+        "list(range(len(self.entries)))",
+        TRIALS,
+    ),
+    Fault(
+        "a trial of a space that is new cannot be looked up",
+        "optimizer/log/log_file.py",
+        "if patiently(lambda: log_rows.mark(connection), self.path) != self._mark:",
+        "if False:",
+        (*CRAFTED, *STORAGE),
+    ),
+    Fault(
+        "numbers of changes may be anything",
+        "optimizer/log/log_schema.py",
+        "not (_whole(change) and _whole(space) < n_spaces)",
+        "not _whole(space) < n_spaces",
+        CRAFTED,
+    ),
+    Fault(
+        "ranges of a pool's columns may be anything",
+        "optimizer/translation/description.py",
+        "    if not of_one_length or not bool(",
+        "    if False and not bool(",
+        CRAFTED,
+    ),
+    Fault(
+        "rows are read without their checksums",
+        "optimizer/log/log_schema.py",
+        "!= row[at]:\n",
+        "!= row[at] and False:\n",
+        ("optimizer/log/test_log_schema.py",),
+    ),
+    Fault(
+        "trials that were heard of lately are recovered",
+        "optimizer/log/trials.py",
+        "(now - (self.seen_at or self.trial.asked_at or now))",
+        "(now - (self.trial.asked_at or now))",
+        ("optimizer/test_unfinished_trials.py",),
+    ),
+    Fault(
+        "a constraint of zero is violated",
+        "optimizer/log/limits.py",
+        "return self.low <= value <= self.high",
+        "return self.low < value < self.high",
+        TRIALS,
+    ),
+    Fault(
+        "the search learns that lost trials failed",
+        "optimizer/translation/log_entries.py",
+        "if entry.is_lost else",
+        "if False else",
+        ("optimizer/running/test_minimizing_ends.py", "optimizer/test_unfinished_trials.py"),
+    ),
+    Fault(
+        "a choice of None is a gap in a table",
+        "optimizer/translation/conversion.py",
+        "gaps = {name for name in empty if parameters[name].locate(cells[name]) is None}",
+        "gaps = empty",
+        ("optimizer/test_spaces_by_ask_and_tell.py",),
+    ),
+    Fault(
+        "what an ask of the log knew is forgotten",
+        "optimizer/log/trials.py",
+        "return None if self.diagnostics is None else self.diagnostics.n_values",
+        "return None",
+        ("optimizer/test_optimizer_search.py",),
+    ),
+)

@@ -1,0 +1,42 @@
+"""Reports of a table that are finished trials already."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
+from bkbopt.optimizer.log.reporting import Report
+from bkbopt.optimizer.log.trials import Entry, Outcome
+from bkbopt.optimizer.telling.told_points import key_of
+
+__all__ = ["not_told"]
+
+
+def not_told(core: LoggedDesigner, reports: Sequence[Report]) -> list[Report]:
+    """The reports that are no finished trials yet; of equal ones as many as there are more than such trials.
+
+    A table may be told again, or a longer one in its place. Its values would count twice, and repeats that are exactly
+    equal say that there is no noise.
+    """
+    conversion, entries = core.conversion, core.log.entries
+    finished = [entry for entry in entries if entry.place is not None]
+    known = Counter(key_of(entry.trial.params, entry.trial) for entry in finished)
+    points = iter(conversion.told([r.target for r in reports if not isinstance(r.target, int)], finished))
+    new = list[Report]()
+    for report in reports:
+        if isinstance(report.target, int):
+            is_told = 0 <= report.target < len(entries) and _is_end(entries[report.target], report.outcome)
+        else:
+            point = next(points)
+            params = conversion.params(point, conversion.index(point, report.target))
+            key = key_of(params, report.outcome)
+            known[key] -= 1
+            is_told = known[key] >= 0
+        if not is_told:
+            new.append(report)
+    return new
+
+
+def _is_end(entry: Entry, outcome: Outcome) -> bool:
+    """Whether a trial has ended with these values."""
+    found = entry.outcome
+    return entry.place is not None and (found.values, found.constraints) == (outcome.values, outcome.constraints)
