@@ -107,6 +107,15 @@ def test_two_objectives_measures_both_fronts_again(run: Run, tmp_path: Path) -> 
     assert (tmp_path / "out" / "two_objectives.png").read_bytes().startswith(PNG)
 
 
+def test_plates_come_back_as_tables_and_their_limits_change(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "plates", tmp_path)
+    assert re.search(r"^plate 1: \d+ of 24 wells are within the limits viscosity <= 20$", out, re.M)
+    assert re.search(r"^plate 2: \d+ of 48 wells are within the limits viscosity <= 12, gloss >= 0.6$", out, re.M)
+    assert re.search(r"^ +[-\d.]+ ± [\d.]+( +-?[\d.]+){5}  resin [\d.]+, hardener ", out, re.M)
+    assert re.search(r"^\d+ of \d+ are truly within the limits, \d+ gel$", out, re.M)
+    assert (tmp_path / "out" / "plates.png").read_bytes().startswith(PNG)
+
+
 @pytest.mark.slow
 def test_tune_svm_shows_a_progress_bar_on_standard_error(run: Run, tmp_path: Path) -> None:
     done = run("tune_svm", tmp_path, "--trials", "12")
