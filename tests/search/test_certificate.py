@@ -134,7 +134,7 @@ def test_draws_in_which_the_point_is_infeasible_are_left_out() -> None:
 
 
 def test_draws_climb_along_a_constraint(monkeypatch: pytest.MonkeyPatch) -> None:
-    opt = limited(BOX, 25)
+    opt = limited(BOX, 16)
     bound = opt.regret_certificate().bound
     monkeypatch.setattr(certificate, "PENALTY", 0.0)
     assert opt.regret_certificate().bound > 1.3 * bound  # the draws climb to the optimum beyond it

@@ -34,8 +34,8 @@ __all__ = ["UCB", "Acquisition", "CheckedAcquisition", "ClosedFormAcquisition", 
 VARIANCE_FLOOR = 1e-16
 #: Lower bound of the standard deviation of a constraint, on values with standard deviation one; below it the
 #: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
-#: half of the trials at the border of the feasible region would be infeasible.
-CONSTRAINT_FLOOR = 1e-3
+#: half of the trials at the border of the feasible region would be infeasible. See docs/design/constraints.md.
+CONSTRAINT_FLOOR = 1e-5
 #: Gains of an upper confidence bound below this, on values with standard deviation one, hardly count; without a gain
 #: the score decreases in units of it.
 SMALLEST_GAIN = 1e-3

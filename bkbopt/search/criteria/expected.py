@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
 from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.criterion import STILL_OPEN, Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement, chained
 
 __all__ = ["SURE", "Expected", "ExpectedGain"]
 
+#: Excess of a constraint, on values with standard deviation one, up to which it holds at a greedy suggestion.
+PRECISION = 1e-3
 #: Probability with which a recommended point is feasible under noise, if there is such a point.
 SURE = 0.9
 #: Loss for an excess of one standard deviation of a constraint's values, in ranges of the objective's means. It is so
@@ -97,7 +98,7 @@ class Expected:
 
     def holds(self, x: Tensor) -> bool:
         """Whether the constraints hold at the point `x (d,)`, up to the precision of their models."""
-        is_near = bool((self.excess(x[None]) <= CONSTRAINT_FLOOR).all())
+        is_near = bool((self.excess(x[None]) <= PRECISION).all())
         return is_near and not float(self._crashed(x[None]))
 
     def _crashed(self, X: Tensor) -> Tensor:
