@@ -299,4 +299,11 @@ CHOICES = (
         "self.request.number < 0",
         ("search/test_designer.py",),
     ),
+    Fault(
+        "a search without noise stays away from the border of the feasible region",
+        "search/criteria/acquisition.py",
+        "CONSTRAINT_FLOOR = 1e-5",
+        "CONSTRAINT_FLOOR = 1e-3",
+        ("optimizer/test_changing_constraints.py",),
+    ),
 )
