@@ -153,8 +153,8 @@ print(f"{len(informed.trials)} trials; first proposal: {dict(informed.ask().para
 #
 # There are three kinds of constraints. A *known* constraint is a function of the settings; infeasible settings are
 # never proposed. A *measured* constraint is a limit of a quantity that is told beside the value, as
-# `constraints=["bitterness <= 3"]` (the guide has an example). An *unknown* constraint shows only through failed trials. Here fine grinds must not be hot (known), and the
-# grinder jams at its coarsest steps (unknown).
+# `constraints=["bitterness <= 3"]` (the guide has an example). An *unknown* constraint shows only through failed
+# trials. Here fine grinds must not be hot (known), and the grinder jams at its coarsest steps (unknown).
 
 
 # %%
