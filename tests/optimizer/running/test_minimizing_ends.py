@@ -1,6 +1,7 @@
 """Failures and interrupts in the ready-made loop."""
 
 import json
+import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,22 @@ def test_the_trials_of_a_run_that_an_exception_ends_are_in_the_exception(tmp_pat
         with pytest.raises(BoomError) as other:
             bo.minimize(breaks, space, 20, **options)
         assert not hasattr(other.value, "optimizer")
+
+
+def test_an_exception_that_ends_a_run_can_be_sent_to_another_process() -> None:
+    def breaks(params: Any) -> float:
+        if params["x"] > 0.6:
+            error = BoomError("beyond", 0.6)
+            error.add_note("of the user")
+            raise error
+        return float(params["x"])
+
+    with pytest.raises(BoomError) as raised:
+        bo.minimize(breaks, {"x": (0.0, 1.0)}, 20, seed=0)
+    sent = pickle.loads(pickle.dumps(raised.value))
+    assert type(sent) is BoomError
+    assert sent.args == ("beyond", 0.6)
+    assert sent.__notes__ == ["of the user"]
+    assert not hasattr(sent, "optimizer")
+    assert len(raised.value.__notes__) == 2
+    assert raised.value.optimizer.trials  # type: ignore[attr-defined]
