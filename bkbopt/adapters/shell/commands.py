@@ -184,6 +184,7 @@ _POOL: dict[str, Any] = {
 }
 _CONSTRAINT: dict[str, Any] = {
     "metavar": "TEXT",
+    "type": as_text,
     "action": "append",
     "help": "a limit of a quantity that is measured with the value, as 'heat <= 70'; once for each",
 }
@@ -227,11 +228,11 @@ def _add_first(commands: _Commands) -> None:
     change = commands.add("change", model_commands.change, text, _STATE, more=more)
     change.add_argument("new", metavar="SPACE.toml|ROWS", help="the space, or a file with the rows as for --pool")
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
-    text = "a rule for the rows of a pool from now on, as in init; once for each"
     text = "the value that earlier trials had for a new parameter; once for each"
     change.add_argument("--past", dest="earlier", **{**_ATTR, "help": text})
     change.add_argument("--constraint", **_CONSTRAINT)
     rules = change.add_mutually_exclusive_group()
+    text = "a rule for the rows of a pool from now on, as in init; once for each"
     rules.add_argument("--feasible", metavar="RULE", action="append", help=text)
     text = "no rules for the rows from now on"
     rules.add_argument("--no-rules", dest="feasible", action="store_const", const=[], help=text)

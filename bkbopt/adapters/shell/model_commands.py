@@ -93,8 +93,9 @@ def _over_pool(args: argparse.Namespace) -> "Optimizer":
 def change(args: argparse.Namespace) -> Iterator[Row]:
     """Replace the search space of a log, or the rows of its pool, for later trials."""
     from bkbopt import Optimizer, Pool, Space
+    from bkbopt.optimizer.arguments.outcome_constraints import as_limits
 
-    opt = opened(args)
+    opt, constraints = opened(args), args.constraint
     if opt.pool is None:
         for name in ("feasible", "constraint"):
             if getattr(args, name) is not None:
@@ -102,15 +103,16 @@ def change(args: argparse.Namespace) -> Iterator[Row]:
         entries, options = space_file.read_space(args.new)
         space, feasible = Space.parse(entries), options.pop("feasible", None)
         constraints = options.pop("constraints", None)
+        as_limits(() if constraints is None else constraints)  # refused before the space is set
         Optimizer(opt.space, **options, constraints=opt.limits, storage=args.state)  # refuses what has to stay
         opt.set_space(space, by_name("--past", args.earlier), feasible=feasible)
     else:
         if args.earlier:
             raise UsageError("--past: expected only with a search space, whose parameters it names.")
+        as_limits(() if constraints is None else constraints)
         rows, old = rows_of_file(args.new), opt.pool
         names = list(old.names) if hasattr(rows, "iloc") else None  # a table may have other columns, too
         opt.set_pool(Pool(rows, id_column=old.pool.id_column, columns=names), feasible=args.feasible)
-        constraints = args.constraint
     if constraints is not None:
         opt.set_constraints(constraints)
     yield _described(args.state, opt)

@@ -109,7 +109,7 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
             f"{table.path}: expected a column {missing[0]!r} with values, got the columns {list(table.columns)}; name "
             "yours by --value, once for each objective."
         )
-    limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
+    limits = {name: column for name in _measured(opt) if (column := _column(table, name, CONSTRAINTS)) is not None}
     params = _Params.of(opt, table, {*values, *stds, *limits.values()})
     read = {*values, *stds, *limits.values(), *params.columns.values(), *([ID] if params.is_by_id else [])}
     attrs = {name.removeprefix(ATTRS): name for name in table.columns if name.startswith(ATTRS) and name not in read}
@@ -140,9 +140,15 @@ def _read(path: str) -> list[tuple[int, list[str]]]:
 def _own_names(opt: "Optimizer") -> Iterator[str]:
     """The names of the columns that are those of the optimizer's own names, which may end with a blank."""
     row = None if opt.pool is None else opt.pool.pool.id_column
-    for prefix, own in ((PARAMS, names_of(opt)), (CONSTRAINTS, opt.constraints), ("", () if row is None else (row,))):
+    for prefix, own in ((PARAMS, names_of(opt)), (CONSTRAINTS, _measured(opt)), ("", () if row is None else (row,))):
         for name in own:
             yield from (name, f"{prefix}{name}")
+
+
+def _measured(opt: "Optimizer") -> list[str]:
+    """The constraints, and what was one once: a table that is told again has its column."""
+    own = names_of(opt)
+    return [name for name in opt.limits if name in opt.constraints or name not in own]
 
 
 def _table(path: str, rows: Sequence[tuple[int, list[str]]], own: Collection[str]) -> _Table:
