@@ -110,6 +110,19 @@ def test_attributes_become_values_of_a_new_constraint(tmp_path: Path) -> None:
     assert told.is_feasible
 
 
+def test_attributes_of_trials_with_values_of_constraints_only_become_values_too() -> None:
+    opt = bo.Optimizer(BOX, constraints=["heat <= 30"], seed=0)
+    opt.tell(opt.ask(), constraints={"heat": 20.0}, user_attrs={"noise": 10})
+    opt.set_constraints(["heat <= 30", "noise <= 5"])
+    assert opt.trials[0].constraints == {"heat": 20.0, "noise": 10.0}
+
+
+def test_constraints_in_another_order_have_it_in_each_process(tmp_path: Path) -> None:
+    opt = bo.Optimizer(BOX, constraints=LIMITS, seed=0, storage=tmp_path / "log.db")
+    opt.set_constraints(LIMITS[::-1])
+    assert opt.constraints == bo.Optimizer.open(tmp_path / "log.db").constraints == ("ph", "purity", "heat")
+
+
 def test_an_optimizer_on_the_same_log_follows(tmp_path: Path) -> None:
     a = bo.Optimizer(BOX, constraints=["heat <= 30"], n_startup_trials=3, seed=0, storage=tmp_path / "log.db")
     b = bo.Optimizer.open(tmp_path / "log.db")
@@ -143,8 +156,9 @@ def test_a_change_that_is_refused_leaves_all_as_it_was(tmp_path: Path) -> None:
     opt = bo.Optimizer(BOX, constraints=LIMITS, seed=0, storage=tmp_path / "log.db")
     run(opt, 2)
     content = (tmp_path / "log.db").read_bytes()
-    with pytest.raises(ArgumentError, match=r"^constraints: expected"):
-        opt.set_constraints(["heat < 3"])
+    for given in (["heat < 3"], ["heat <= 3", "\ud800 >= 1"]):  # a file does not take lone surrogates
+        with pytest.raises(ArgumentError, match=r"^constraints: expected"):
+            opt.set_constraints(given)
     assert (tmp_path / "log.db").read_bytes() == content
     assert opt.options["constraints"] == tuple(LIMITS)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.log.limits import FREE, Limit, sides_of
-from bkbopt.spaces.values import is_real, shown
+from bkbopt.spaces.values import as_float, is_real, shown
 
 __all__ = ["Constraints", "as_limits", "changed"]
 
@@ -60,7 +60,7 @@ def _of_pair(name: Any, pair: Any) -> Limit:
             f"got {shown(pair)}."
         )
     low, high = pair
-    return _checked(name, -math.inf if low is None else float(low), math.inf if high is None else float(high))
+    return _checked(name, -math.inf if low is None else as_float(low), math.inf if high is None else as_float(high))
 
 
 def _checked(name: str, low: float, high: float) -> Limit:

@@ -22,11 +22,12 @@ from bkbopt.optimizer.log.limits import Limits, limits_of
 from bkbopt.optimizer.log.limits import stored as stored_limits
 from bkbopt.optimizer.log.log_file import LogFile, Writer
 from bkbopt.optimizer.log.log_rows import Described
+from bkbopt.optimizer.log.log_schema import to_json
 from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, measured, replaced, running_one
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry, Trial, check_stds, utc_now
 from bkbopt.optimizer.translation.conversion import conversion_of
-from bkbopt.optimizer.translation.description import describe, read_changed
+from bkbopt.optimizer.translation.description import check_text, describe, read_changed
 from bkbopt.optimizer.translation.log_entries import evaluation, stored, understood
 from bkbopt.optimizer.translation.log_spaces import LogSpaces
 from bkbopt.search.completion import completed
@@ -139,6 +140,8 @@ class LoggedDesigner:
         """Take other outcome constraints, as users give them; their values so far may be attributes of trials."""
         with self._transaction() as (entries, writer):
             limits = changed(self.aims.limits, given)
+            if writer is not None:
+                check_text(to_json(list(limits)), "constraints", "names")
             entries.extend(measured(self.log, limits))
             if writer is None:
                 self._coming_limits = limits, entries
@@ -147,7 +150,7 @@ class LoggedDesigner:
         self.refresh()
 
     def _use_limits(self, limits: Limits) -> None:
-        if limits != self.aims.limits:
+        if list(limits.items()) != list(self.aims.limits.items()):  # their order is that of `Optimizer.limits`
             self.log.use_limits(limits)
             self.aims = replace(self.aims, limits=limits)
 

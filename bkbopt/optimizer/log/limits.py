@@ -131,6 +131,7 @@ def texts(kept: Any) -> tuple[str, ...]:
 
 def _read(low: Any, high: Any) -> Limit:
     bounds = (-math.inf if low is None else low, math.inf if high is None else high)
-    if not all(type(bound) is float for bound in bounds) or not bounds[0] <= bounds[1]:
+    are_numbers = all(type(bound) is float for bound in bounds)
+    if not (are_numbers and bounds[0] <= bounds[1] and bounds[0] < math.inf and bounds[1] > -math.inf):
         raise ValueError("limits that are no numbers in order")
     return Limit(*bounds)

@@ -10,7 +10,7 @@ from bkbopt.optimizer.log.attributes import as_number
 from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
-from bkbopt.search.trials.states import WAITING
+from bkbopt.search.trials.states import COMPLETE, WAITING
 
 if TYPE_CHECKING:
     from bkbopt.spaces.base import Params, Point
@@ -173,6 +173,6 @@ def measured(log: TrialLog, limits: Limits) -> list[Entry]:
     for entry in log.entries:
         own, numbers = entry.trial.constraints, {n: as_number(entry.trial.user_attrs.get(n)) for n in limits}
         found = {name: number for name, number in numbers.items() if name not in own and number is not None}
-        if found and entry.trial.values:
+        if found and entry.trial.state == COMPLETE:
             out.append(replace(entry, trial=replace(entry.trial, constraints={**own, **found})))
     return out

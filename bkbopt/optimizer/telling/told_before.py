@@ -11,6 +11,7 @@ from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
 from bkbopt.optimizer.telling.told_points import key_of
+from bkbopt.search.trials.states import COMPLETE
 
 __all__ = ["not_told"]
 
@@ -52,4 +53,4 @@ def _measured(told: Told, limits: Limits) -> Told:
     """What was told with the attributes that are values of constraints: `set_constraints` takes them from trials."""
     numbers = {name: as_number(told.user_attrs.get(name)) for name in limits} if told.user_attrs else {}
     found = {name: number for name, number in numbers.items() if number is not None}
-    return replace(told, constraints={**found, **told.constraints}) if found and told.values else told
+    return replace(told, constraints={**found, **told.constraints}) if found and told.state == COMPLETE else told

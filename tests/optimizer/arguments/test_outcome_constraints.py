@@ -58,6 +58,7 @@ def test_limits_are_read_from_text_and_from_dicts(given: Any, expected: dict[str
         (["1 <= heat <= 3", "heat (low)"], r"expected no name 'heat \(low\)' beside one with two limits; rename it"),
         ({"heat": (math.nan, None)}, r"expected limits of 'heat' that some value satisfies"),
         ({"heat": (math.inf, None)}, r"expected limits of 'heat' that some value satisfies"),
+        ({"heat": (10**400, None)}, r"expected limits of 'heat' that some value satisfies"),
     ],
     ids=str,
 )

@@ -59,6 +59,8 @@ def test_the_text_of_limits_is_that_of_the_user() -> None:
         [[1, None, 1.0]],
         ["a", ["a", None, 1.0]],
         [["a", math.nan, None]],
+        [["a", math.inf, None]],
+        [["a", None, -math.inf]],
     ],
     ids=str,
 )
