@@ -48,8 +48,8 @@ TOLD = (
     Fault(
         "rounded numbers say nothing of the range",
         "optimizer/translation/rounded_points.py",
-        "agree & (shares <= SHARE)",
-        "agree",
+        "agree = shares <= SHARE",
+        "agree = shares >= 0.0",
         ROUNDED,
     ),
     Fault(

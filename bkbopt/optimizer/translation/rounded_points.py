@@ -44,7 +44,7 @@ class _Known:
     def __init__(self, points: Iterable[Point], space: Space) -> None:
         self.real = {key: p for key, p in space.keyed.items() if isinstance(p, Float) and p.step is None}
         self.points: dict[Shape, list[Point]] = {}
-        self._rows: dict[Shape, Floats] = {}
+        self._tables: dict[Shape, tuple[list[str], Floats, Floats]] = {}
         for point in points:
             self.points.setdefault(self._shape(point), []).append(point)
 
@@ -53,33 +53,37 @@ class _Known:
         return rest, frozenset(point.keys() & self.real.keys())
 
     def gaps(self, point: Point) -> tuple[list[Point], Floats, NDArray[np.bool_]]:
-        """The trials that may be meant, their largest differences as shares of ranges, and whether digits agree."""
+        """The trials of a shape, their largest differences as shares of ranges, and whether they may be meant."""
         shape = self._shape(point)
-        points, names = self.points.get(shape, []), sorted(shape[1])
-        if shape not in self._rows:
-            table = [[known[name] for name in names] for known in points]
-            self._rows[shape] = np.array(table).reshape(len(points), len(names))
-        rows = self._rows[shape]
+        if shape not in self._tables:
+            self._tables[shape] = self._table(shape)
+        names, rows, spans = self._tables[shape]
         values = np.array([point[name] for name in names])
+        gaps = np.abs(rows - values)
+        shares = np.divide(gaps, spans, out=np.where(gaps > 0.0, np.inf, 0.0), where=spans > 0.0).max(1, initial=0.0)
+        agree = shares <= SHARE  # the digits of others are not looked at, which takes most of the time
+        if agree.any():
+            agree[agree] = np.all(_are_rounded(rows[agree], values), axis=1)
+        return self.points.get(shape, []), shares, agree
+
+    def _table(self, shape: Shape) -> tuple[list[str], Floats, Floats]:
+        """The names of the real parameters, and `rows` and `spans` of the trials of a shape."""
+        points, names = self.points.get(shape, []), sorted(shape[1])
+        rows = np.array([[known[name] for name in names] for known in points]).reshape(len(points), len(names))
         ends = [(self.real[name].low, self.real[name].high, self.real[name].log) for name in names]
         widths = np.array([np.log(high / low) if log else high - low for low, high, log in ends])
-        spans = np.where([log for *_, log in ends], np.abs(rows), 1.0) * widths
-        gaps = np.abs(rows - values)
-        agree = _are_rounded(rows, values)
-        shares = np.divide(gaps, spans, out=np.where(gaps > 0.0, np.inf, 0.0), where=spans > 0.0)
-        is_same: NDArray[np.bool_] = np.all(agree, axis=1)
-        return points, shares.max(1, initial=0.0), is_same
+        return names, rows, np.where([log for *_, log in ends], np.abs(rows), 1.0) * widths
 
 
 def _are_rounded(rows: Floats, values: Floats) -> NDArray[np.bool_]:
     """Whether `values` are numbers of `rows`, rounded, (m, f)."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # of zero, and of numbers near the largest one
         units = 10.0 ** np.floor(np.log10(np.abs(rows)))  # of the first digit
-    units = np.where(units > 0.0, units, 1.0)
-    agree = np.abs(rows - values) <= SINGLE * np.abs(rows)
-    for digits in DIGITS:
-        agree |= np.round(rows, digits) == values
-        agree |= np.abs(np.round(rows / units, digits - 1) * units - values) <= DOUBLE * np.abs(values)
+        units = np.where(units > 0.0, units, 1.0)
+        agree = np.abs(rows - values) <= SINGLE * np.abs(rows)
+        for digits in DIGITS:
+            agree |= np.round(rows, digits) == values
+            agree |= np.abs(np.round(rows / units, digits - 1) * units - values) <= DOUBLE * np.abs(values)
     return agree
 
 
@@ -94,7 +98,7 @@ def meant_points(points: Sequence[Point], known: Iterable[Point], space: Space) 
         if frozenset(point.items()) in exact:
             continue
         there, shares, agree = finder.gaps(point)
-        near = sorted(np.flatnonzero(agree & (shares <= SHARE)).tolist(), key=shares.__getitem__)
+        near = sorted(np.flatnonzero(agree).tolist(), key=shares.__getitem__)
         free = [j for j in near if frozenset(there[j].items()) not in taken]
         if near:
             out[i] = there[(free or near)[0]]

@@ -69,6 +69,14 @@ def test_digits_of_numbers_that_are_large_beside_the_range_say_nothing() -> None
     assert opt.tell({"x": 1e6}, 1.0).id == 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_large_numbers_have_digits_too() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1e300), "y": (-1e307, 1e307)}, seed=0)
+    asked = opt.ask(8)
+    told = opt.tell([rounded(trial.params, ROUNDED["four digits"]) for trial in asked], list(range(8)))
+    assert [trial.id for trial in told] == list(range(8))
+
+
 def test_a_second_value_of_a_rounded_point_is_one_of_the_same_point() -> None:
     opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0)
     first, second = opt.ask(2)
