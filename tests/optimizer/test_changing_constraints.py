@@ -1,5 +1,8 @@
 """Outcome constraints with limits of measured quantities, which change during a run."""
 
+import copy
+import pickle
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +118,21 @@ def test_attributes_of_trials_with_values_of_constraints_only_become_values_too(
     opt.tell(opt.ask(), constraints={"heat": 20.0}, user_attrs={"noise": 10})
     opt.set_constraints(["heat <= 30", "noise <= 5"])
     assert opt.trials[0].constraints == {"heat": 20.0, "noise": 10.0}
+
+
+def test_a_program_cannot_change_the_limits_that_a_trial_has() -> None:
+    opt = bo.Optimizer(BOX, constraints=LIMITS, seed=0)
+    opt.set_constraints(LIMITS[:2])
+    trial = opt.tell(opt.ask(), 1.0, constraints={"heat": 20.0})
+    for one in (trial, opt.trials[0], pickle.loads(pickle.dumps(trial)), copy.deepcopy(trial)):
+        assert {name: (limit.low, limit.high) for name, limit in one.limits.items()} == {
+            "heat": (-np.inf, 30.5),
+            "purity": (0.25, np.inf),
+            "ph": (-np.inf, np.inf),
+        }
+        assert isinstance(one.limits, Mapping)
+        assert not isinstance(one.limits, MutableMapping)
+    assert trial.limits == opt.trials[0].limits
 
 
 def test_constraints_in_another_order_have_it_in_each_process(tmp_path: Path) -> None:

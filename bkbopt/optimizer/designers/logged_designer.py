@@ -151,8 +151,9 @@ class LoggedDesigner:
 
     def _use_limits(self, limits: Limits) -> None:
         if list(limits.items()) != list(self.aims.limits.items()):  # their order is that of `Optimizer.limits`
-            self.log.use_limits(limits)
-            self.aims = replace(self.aims, limits=limits)
+            aims = replace(self.aims, limits=limits)
+            self.log.use_limits(aims.limits)
+            self.aims = aims
 
     def _begin_anew(self, problem: Problem) -> None:
         """Take a new designer, which is to learn all trials again."""

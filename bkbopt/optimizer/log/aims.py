@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bkbopt.optimizer.log.limits import FREE, Limits, limits_of
+from bkbopt.optimizer.log.limits import FREE, Limits, SharedLimits, limits_of
 from bkbopt.optimizer.log.objectives import named_directions, stored_names
 
 __all__ = ["Aims"]
@@ -27,6 +27,9 @@ class Aims:
     directions: tuple[str, ...]
     limits: Limits = field(default_factory=dict)
     objectives: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limits", SharedLimits(self.limits))
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> "Aims":

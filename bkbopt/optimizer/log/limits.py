@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FREE", "Limit", "Limits", "Side", "excesses", "limits_of", "sides_of", "stored", "texts"]
+__all__ = ["FREE", "Limit", "Limits", "SharedLimits", "Side", "excesses", "limits_of", "sides_of", "stored", "texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,29 @@ class Limit:
 
 #: Limits by name of the quantity.
 Limits = Mapping[str, Limit]
+
+
+class SharedLimits(Mapping[str, Limit]):
+    """The limits that an optimizer and all its trials have in common; programs that have a trial cannot change them."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = dict(limits)
+
+    def __getitem__(self, name: str) -> Limit:
+        return self._limits[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._limits)
+
+    def __len__(self) -> int:
+        return len(self._limits)
+
+    def __repr__(self) -> str:
+        return repr(self._limits)
+
+
 #: The limits of a quantity that was a constraint once.
 FREE = Limit(-math.inf, math.inf)
 _PLAIN = Limit()
