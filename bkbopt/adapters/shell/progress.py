@@ -22,6 +22,7 @@ class Progress:
         file: the log.
 
     Attributes:
+        aims: what the log aims at; other processes may change its constraints.
         running: the running trials, by their numbers.
         best: the feasible trial with the best value; with several objectives, None.
         front: the feasible trials that no other one dominates.
@@ -46,14 +47,16 @@ class Progress:
         self._seen = 0
 
     def update(self) -> bool:
-        """Read the changes; returns whether a trial is new, or has another state or outcome."""
+        """Read the changes; returns whether a trial is new, has another state or outcome, or constraints are others."""
         entries, self._seen = self.file.changes(self._seen)
         has_replaced = any(self._states.get(entry.trial.id) in (COMPLETE, FAIL) for entry in entries)
-        if has_replaced:  # the old outcome may be the best one
+        has_changed = (aims := aims_of(self.file)) != self.aims
+        if has_replaced or has_changed:  # the best one may have another outcome now, or be infeasible
+            self.aims = aims
             self._begin_anew()
             entries, self._seen = self.file.changes(self._seen)
         n_new = sum(self._take(entry) for entry in entries)
-        return n_new > 0 or has_replaced
+        return n_new > 0 or has_replaced or has_changed
 
     def _take(self, entry: Entry) -> bool:
         trial = entry.trial

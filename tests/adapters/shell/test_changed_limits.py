@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 import bkbopt as bo
+from bkbopt.adapters.shell.jobs import outcome_of
+from bkbopt.adapters.shell.progress import Progress
+from bkbopt.optimizer.log.log_file import LogFile
 from tests.adapters.shell.calls import call, refused
 
 SPACE = """
@@ -76,6 +79,26 @@ def test_a_table_with_ids_is_told_once_though_its_constraints_have_changed(
     assert call(capsys, "tell", state, "--from", past)[0]["complete"] == 1
     call(capsys, "change", state, space(tmp_path, '["mass >= 0.5"]'))
     assert call(capsys, "tell", state, "--from", past)[0]["told_before"] == 1
+
+
+def test_the_progress_of_a_log_follows_its_constraints(
+    state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "past.csv").write_text(PAST)
+    call(capsys, "tell", state, "--from", tmp_path / "past.csv")
+    progress = Progress(LogFile(state))
+    assert progress.summary() == "best 0.8 (trial 1)"
+    for constraints, best in (
+        ('["heat <= 62"]', "best 1 (trial 0)"),
+        ("[]", "best 0.5 (trial 2)"),
+        ('["mass <= 0.65"]', "best 0.8 (trial 1)"),
+    ):
+        call(capsys, "change", state, space(tmp_path, constraints))
+        assert progress.update()
+        assert progress.summary() == best
+        assert not progress.update()
+    outcome = outcome_of("2.5 mass=0.1 heat=3", progress.aims)  # as a command prints it, during `bkbopt run`
+    assert outcome.constraints == {"mass": 0.1}
 
 
 def test_a_parameter_may_have_the_name_of_a_former_constraint(
