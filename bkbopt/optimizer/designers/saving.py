@@ -117,7 +117,7 @@ def _check_can_be_read(entry: Entry, space: Space | Arms) -> None:
     if t.state == COMPLETE and not (t.values or t.constraints):
         raise ArgumentError(
             f"save: expected trials with values or constraints, got trial {t.id} without any, as pruned trials of a "
-            f"study are; {advice}."
+            f"study are, or trials without the quantity of single_objective; {advice}, or the whole log."
         )
     ranges = space.parameters if isinstance(space, Space) else {}
     outside = any(ranges[name].locate(value) is None for name, value in t.params.items() if name in ranges)

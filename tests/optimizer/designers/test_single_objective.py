@@ -121,3 +121,12 @@ def test_a_constraint_or_an_attribute_may_be_the_objective(tmp_path: Path) -> No
     for name in ("host", "cost"):
         with pytest.raises(ArgumentError, match=rf"^objective: expected .*\('heat', 'purity'\).*, got '{name}'"):
             opt.single_objective(name)
+
+
+def test_a_copy_with_trials_that_lack_the_quantity_says_why_it_is_not_saved(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell({"x": 0.5}, 1.0, user_attrs={"seconds": 3.0})
+    opt.tell({"x": 0.6}, 2.0)
+    with pytest.raises(ArgumentError, match=r"got trial 1 without any, .* without the quantity of single_objective; "):
+        opt.single_objective("seconds").save(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
