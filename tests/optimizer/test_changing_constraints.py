@@ -1,6 +1,7 @@
 """Outcome constraints with limits of measured quantities, which change during a run."""
 
 import copy
+import enum
 import pickle
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -133,6 +134,23 @@ def test_a_program_cannot_change_the_limits_that_a_trial_has() -> None:
         assert isinstance(one.limits, Mapping)
         assert not isinstance(one.limits, MutableMapping)
     assert trial.limits == opt.trials[0].limits
+
+
+class Quantity(str, enum.Enum):  # noqa: UP042  # unlike a StrEnum, its members have another text in f-strings
+    PH = "ph"
+    HEAT = "heat"
+
+
+@pytest.mark.parametrize("given", [{Quantity.PH: (1.25, 1.75)}, {"ph": (1.25, 1.75)}, ["1.25 <= ph <= 1.75"]], ids=str)
+def test_names_may_be_members_of_an_enumeration(given: Any, tmp_path: Path) -> None:
+    opt = bo.Optimizer(BOX, constraints=given, n_startup_trials=3, seed=0, storage=tmp_path / "log.db")
+    run(opt, 5, lambda x, y: {Quantity.PH: 1.0 + y})
+    assert opt.options["constraints"] == ("1.25 <= ph <= 1.75",)
+    again = bo.Optimizer.load(tmp_path / "log.db")
+    assert opt.feasibility({"x": 0.5, "y": 0.5}) == again.feasibility({"x": 0.5, "y": 0.5})
+    opt.set_constraints([Quantity.HEAT])
+    assert [type(name) for name in opt.limits] == [str, str]
+    assert opt.constraints == ("heat",)
 
 
 def test_constraints_in_another_order_have_it_in_each_process(tmp_path: Path) -> None:

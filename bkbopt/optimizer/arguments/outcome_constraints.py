@@ -26,7 +26,7 @@ def as_limits(given: Any) -> dict[str, Limit]:
         ArgumentError: text that is no constraint, limits that no value satisfies, or a quantity twice.
     """
     if isinstance(given, Mapping):
-        out = {name: _of_pair(name, pair) for name, pair in given.items()}
+        out = {_plain(name): _of_pair(name, pair) for name, pair in given.items()}
     else:
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
@@ -36,7 +36,7 @@ def as_limits(given: Any) -> dict[str, Limit]:
             )
         out = {}
         for text in texts:
-            name, limit = _of_text(text)
+            name, limit = _of_text(_plain(text))
             out[name] = _both(name, out[name], limit) if name in out else limit
     keys = [side.key for sides in sides_of(out).values() for side in sides]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
@@ -48,6 +48,11 @@ def changed(current: Mapping[str, Limit], given: Any) -> dict[str, Limit]:
     """The limits that take the place of those of a log, whose other quantities have none from then on."""
     new = as_limits(given)
     return {**new, **{name: FREE for name in current if name not in new}}
+
+
+def _plain(name: Any) -> Any:
+    """Text of a subclass, as members of enumerations are, as text: other forms of it differ from what a log keeps."""
+    return str.__str__(name) if isinstance(name, str) else name
 
 
 def _of_pair(name: Any, pair: Any) -> Limit:

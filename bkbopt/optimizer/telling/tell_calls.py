@@ -351,11 +351,13 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
             "optimizer is made, with constraints=[...], or later with set_constraints."
         )
     values, valid = matrix(argument, told.value, n, k, invalid != "raise")
-    measured = {}
+    measured, own_names = {}, {name: name for name in limits}  # members of enumerations equal these, as text
     for name, given in told.constraints.items():
         numbers, fine = matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
         assert numbers is not None
-        measured[name] = [number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)]
+        measured[own_names[name]] = [
+            number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)
+        ]
         valid = valid & (fine | np.isnan(with_nan(name, plain(given))) if invalid == "skip" else fine)
     stds, known = known_stds(told.std, valid, k)
     if values is None and known.any():
