@@ -1,4 +1,4 @@
-"""Names of objectives and constraints, as they are given: with directions, in lists, and for one of them."""
+"""Names of objectives and of columns, as they are given: with directions, in lists, and for one of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -49,11 +49,7 @@ def as_objective(given: Any, k: int, names: Sequence[str]) -> int:
 def as_names(argument: str, given: Sequence[str]) -> tuple[str, ...]:
     """A tuple of distinct names."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        limits = isinstance(given, Mapping) and argument == "constraints"
-        advice = (
-            "; pass list(constraints), and tell by how much each limit is exceeded, feasible if <= 0" if limits else ""
-        )
-        raise ArgumentTypeError(f"{argument}: expected a list of names, got {given!r}{advice}.")
+        raise ArgumentTypeError(f"{argument}: expected a list of names, got {given!r}.")
     if len(set(given)) < len(given):
         raise ArgumentError(f"{argument}: expected distinct names, got {tuple(given)}.")
     return tuple(given)
