@@ -16,8 +16,8 @@ MODELS = (
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
-        "if not (noisy_only and quantity.is_noiseless):",
-        "if quantity.ready:",
+        "if q.ready and not (noisy_only and q.is_noiseless)}",
+        "if q.ready}",
         ("optimizer/results/test_recommendations.py",),
     ),
     Fault(
@@ -147,8 +147,15 @@ MODELS = (
         ("search/test_certificate.py",),
     ),
     Fault(
-        "a point that was measured at the limit may be infeasible",
+        "the two limits of a quantity count as independent",
         "search/models.py",
+        "(logs[low].exp() + logs.pop(high).exp() - 1.0).clamp_min(0.0).log()",
+        "logs[low] + logs.pop(high)",
+        ("optimizer/test_changing_constraints.py",),
+    ),
+    Fault(
+        "a point that was measured at the limit may be infeasible",
+        "search/quantities/holding.py",
         "torch.where(exact, torch.where(holds, 0.0, -torch.inf), log_p)",
         "log_p",
         ("search/test_certificate.py",),

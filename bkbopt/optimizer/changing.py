@@ -61,8 +61,8 @@ class Changing(Given):
     def set_constraints(self, constraints: types.Constraints) -> None:
         """Replace the outcome constraints: limits may change, constraints may be added and removed.
 
-        Trials keep their measured values. Those of a quantity that becomes a constraint are taken from attributes of
-        complete trials, if it has been told as one. All is then learnt again.
+        Trials keep their measured values. Those of a quantity that becomes a constraint are taken from attributes that
+        complete trials have at that time, and are told as a constraint's from then on. All is then learnt again.
 
         Args:
             constraints: all constraints from now on, as in the constructor; an empty list for none.

@@ -231,20 +231,19 @@ class Models:
         """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.
 
         It is without the margin that searches leave, see `CONSTRAINT_FLOOR`. At points where a constraint was measured
-        without noise the value decides.
+        without noise the value decides. Constraints are independent, but for the two limits of one quantity: with the
+        probabilities p and q of each, they hold with p + q - 1.
 
         Args:
             X: encoded points.
             noisy_only: leave out constraints without noise, since a point that was measured as feasible is feasible.
         """
-        found = torch.zeros(len(X), dtype=torch.float64)
-        for quantity in self._measured_limits:
-            if not (noisy_only and quantity.is_noiseless):
-                mean, variance = quantity.model(X[:0])(X)
-                log_p = torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
-                exact, holds = holding.measured_exactly(quantity, X)
-                found += torch.where(exact, torch.where(holds, 0.0, -torch.inf), log_p)
-        return found
+        counted = {n: q for n, q in self.constraints.items() if q.ready and not (noisy_only and q.is_noiseless)}
+        logs = {name: holding.log_probability(quantity, X, VARIANCE_FLOOR) for name, quantity in counted.items()}
+        for low, high in self.history.problem.intervals:
+            if low in logs and high in logs:
+                logs[low] = (logs[low].exp() + logs.pop(high).exp() - 1.0).clamp_min(0.0).log()
+        return sum(logs.values(), torch.zeros(len(X), dtype=torch.float64))
 
     def success(self, X: Tensor) -> Tensor:
         """Probability that a trial at the points `X (n, d)` does not fail, (n,), in [0, 1].

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
@@ -45,8 +46,8 @@ def test_measured_values_with_limits_are_searched_as_their_excesses_to_the_last_
     assert run(by_limit, 14) == run(by_excess, 14, lambda **params: excesses(measured(**params)))
     assert [t.is_feasible for t in by_limit.trials] == [t.is_feasible for t in by_excess.trials]
     assert {t.is_feasible for t in by_limit.trials} == {True, False}
-    assert by_limit.recommend() == by_excess.recommend()
-    assert by_limit.feasibility({"x": 0.5, "y": 0.5}) == by_excess.feasibility({"x": 0.5, "y": 0.5})
+    ours, theirs = by_limit.recommend(), by_excess.recommend()
+    assert (ours.params, ours.mean, ours.std) == (theirs.params, theirs.mean, theirs.std)
 
 
 def test_predictions_of_constraints_are_in_the_units_of_their_values() -> None:
@@ -64,6 +65,26 @@ def test_predictions_of_constraints_are_in_the_units_of_their_values() -> None:
         assert np.array_equal(ours[name][1], theirs[other][1])
     truth = [measured(**point)["heat"] for point in points]
     assert np.allclose(ours["heat"][0], truth, atol=3.0)  # units of 40: nothing is measured between some points
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_probability_of_two_limits_is_that_of_the_interval(tmp_path: Path, stored: bool) -> None:
+    limits = ["0.4 <= v <= 0.5", "heat <= 25"]
+    opt = bo.Optimizer(BOX, constraints=limits[1:], seed=0, storage=tmp_path / "log.db" if stored else None)
+    rng = np.random.default_rng(0)
+    for x, y in rng.random((8, 2)):
+        told = {"heat": 40.0 * x + rng.standard_normal(), "v": np.sin(4.0 * x) + y + 0.1 * rng.standard_normal()}
+        opt.tell({"x": float(x), "y": float(y)}, 1.0, user_attrs={"v": told["v"]}, constraints={"heat": told["heat"]})
+    opt.set_constraints(limits)
+    points = [{"x": float(x), "y": float(y)} for x, y in rng.random((40, 2))]
+    found = opt.predict_constraints(points)
+    (v, sd), (heat, of_heat) = found["v"], found["heat"]
+    interval = norm.cdf((0.5 - v) / sd) - norm.cdf((0.4 - v) / sd)
+    # The two limits have a model each, whose fits begin at other random numbers.
+    assert opt.feasibility(points) == pytest.approx(interval * norm.cdf((25.0 - heat) / of_heat), abs=2e-3)
+    assert interval.max() < 0.5  # the product of both sides would be above the probability
+    if stored:
+        assert np.array_equal(bo.Optimizer.load(tmp_path / "log.db").feasibility(points), opt.feasibility(points))
 
 
 def test_the_log_has_measured_values_and_reopens(tmp_path: Path) -> None:
@@ -223,3 +244,14 @@ def test_without_noise_the_search_goes_to_the_border_of_the_feasible_region(seed
     least = 0.4 - 0.3 * y**2 + (y - 0.5) ** 2
     # The model knows a constraint beside evaluated points to some 1e-5; a search with a larger margin stays at it.
     assert least <= found.best_trial.value <= least + 1e-5  # type: ignore[operator]
+
+
+def test_a_value_without_a_new_constraint_is_reported_again(caplog: pytest.LogCaptureFixture) -> None:
+    opt = bo.Optimizer(BOX, constraints=["heat <= 30"], seed=0)
+    for constraints, reports in (({}, 1), ({}, 0), ({"heat": 1.0}, 0)):
+        caplog.clear()
+        opt.tell(opt.ask(), 1.0, constraints=constraints)
+        assert len(caplog.records) == reports
+    opt.set_constraints(["heat <= 30", "mass <= 2"])
+    opt.tell(opt.ask(), 1.0, constraints={"heat": 1.0})
+    assert len(caplog.records) == 1

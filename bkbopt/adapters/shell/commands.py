@@ -230,7 +230,10 @@ def _add_first(commands: _Commands) -> None:
     change.add_argument("--pool", **{**_POOL, "help": "the earlier rows, where these are not in the log"})
     text = "the value that earlier trials had for a new parameter; once for each"
     change.add_argument("--past", dest="earlier", **{**_ATTR, "help": text})
-    change.add_argument("--constraint", **_CONSTRAINT)
+    limits = change.add_mutually_exclusive_group()
+    limits.add_argument("--constraint", **_CONSTRAINT)
+    text = "no limits of measured quantities from now on"
+    limits.add_argument("--no-constraints", dest="constraint", action="store_const", const=[], help=text)
     rules = change.add_mutually_exclusive_group()
     text = "a rule for the rows of a pool from now on, as in init; once for each"
     rules.add_argument("--feasible", metavar="RULE", action="append", help=text)

@@ -18,7 +18,7 @@ from bkbopt.optimizer.arguments.outcome_constraints import changed
 from bkbopt.optimizer.designers.asking import next_ones
 from bkbopt.optimizer.designers.coming import Coming
 from bkbopt.optimizer.log.aims import Aims
-from bkbopt.optimizer.log.limits import Limits, limits_of
+from bkbopt.optimizer.log.limits import Limits, intervals_of, limits_of
 from bkbopt.optimizer.log.limits import stored as stored_limits
 from bkbopt.optimizer.log.log_file import LogFile, Writer
 from bkbopt.optimizer.log.log_rows import Described
@@ -71,7 +71,8 @@ class LoggedDesigner:
         if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
             problem = replace(problem, space=self.spaces[0])
         self.conversion = conversion_of(problem.candidates)
-        self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
+        problem = replace(problem, feasible=self._is_feasible(), intervals=intervals_of(aims.limits))
+        self.designer = Designer(problem, options, entropy)
         self.has_noted_constraints = False
         self.log = TrialLog(aims.limits)
         self.file: LogFile | None = None
@@ -153,10 +154,11 @@ class LoggedDesigner:
         if list(limits.items()) != list(self.aims.limits.items()):  # their order is that of `Optimizer.limits`
             aims = replace(self.aims, limits=limits)
             self.log.use_limits(aims.limits)
-            self.aims = aims
+            self.aims, self.has_noted_constraints = aims, False
 
     def _begin_anew(self, problem: Problem) -> None:
         """Take a new designer, which is to learn all trials again."""
+        problem = replace(problem, intervals=intervals_of(self.aims.limits))
         self.designer = Designer(problem, self.designer.options, self.designer.seed)
         self.log.change_all()
 

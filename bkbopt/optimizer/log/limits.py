@@ -15,7 +15,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FREE", "Limit", "Limits", "SharedLimits", "Side", "excesses", "limits_of", "sides_of", "stored", "texts"]
+__all__ = [
+    "FREE",
+    "Limit",
+    "Limits",
+    "SharedLimits",
+    "Side",
+    "excesses",
+    "intervals_of",
+    "limits_of",
+    "sides_of",
+    "stored",
+    "texts",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,11 @@ def _short(number: float) -> str:
 def sides_of(limits: Limits) -> dict[str, tuple[Side, ...]]:
     """The finite limits of all quantities, by name."""
     return {name: tuple(limit.sides(name)) for name, limit in limits.items()}
+
+
+def intervals_of(limits: Limits) -> tuple[tuple[str, str], ...]:
+    """The keys of both sides of the quantities with two finite limits."""
+    return tuple((sides[0].key, sides[1].key) for sides in sides_of(limits).values() if len(sides) > 1)
 
 
 def excesses(limits: Limits, values: Mapping[str, float]) -> dict[str, float]:

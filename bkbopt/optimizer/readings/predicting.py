@@ -76,7 +76,7 @@ class Predicting(HasLog):
         """Posterior probability that all constraints hold at a point, by their noise-free values, `(n,)`.
 
         A measurement there, with its noise, may come out otherwise. Where a constraint was measured without noise, its
-        value decides. The constraints are independent in the model. `feasible=` and failures are not included; see
+        value decides. Constraints on different quantities are independent in the model. `feasible=` and failures are not included; see
         `success_probability`.
 
         Raises:

@@ -17,7 +17,7 @@ from bkbopt._support.row_keys import row_keys
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.quantities.scaling import NOISELESS
 
-__all__ = ["measured_exactly", "violation"]
+__all__ = ["log_probability", "measured_exactly", "violation"]
 
 #: A violation up to this is rounding, standardised units: that of values far from zero.
 ROUNDING = 1e-11
@@ -53,6 +53,14 @@ def measured_exactly(quantity: Quantity, X: Tensor) -> tuple[Tensor, Tensor]:
         exact = (at >= 0) & (surrogate.noise <= NOISELESS * surrogate.observations.n.cpu()[at])
         holds = exact & (quantity.zero - quantity.measured[at] <= ROUNDING)
     return exact, holds
+
+
+def log_probability(quantity: Quantity, X: Tensor, floor: float) -> Tensor:
+    """Log probability that a constraint holds at the points `X (n, d)`, (n,); <= 0. Variances are at least `floor`."""
+    mean, variance = quantity.model(X[:0])(X)
+    log_p = torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(floor).sqrt())
+    exact, holds = measured_exactly(quantity, X)
+    return torch.where(exact, torch.where(holds, 0.0, -torch.inf), log_p)
 
 
 def _rows(quantity: Quantity, X: Tensor) -> Tensor:

@@ -91,6 +91,7 @@ class Problem:
         feasible: the user's constraint on points.
         optional: keys of parameters of the space that a point may lack for no stated reason, as in trials of a study
             whose parameters depend on a float.
+        intervals: pairs of constraints that are the two limits of one quantity.
     """
 
     signs: tuple[float, ...] = (-1.0,)
@@ -98,6 +99,7 @@ class Problem:
     pool: Arms | None = None
     feasible: Callable[[Point], bool] | None = None
     optional: frozenset[str] = frozenset()
+    intervals: tuple[tuple[str, str], ...] = ()
 
     @property
     def candidates(self) -> Space | Arms:

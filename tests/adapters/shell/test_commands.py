@@ -378,6 +378,7 @@ def test_limits_of_a_search_over_rows_are_options_of_init_and_change(
     assert made["constraints"] == ["heat <= 70", "mass >= 1"]
     (changed,) = call(capsys, "change", state, rows, "--pool", rows, "--constraint", "heat <= 60")
     assert changed["constraints"] == ["heat <= 60"]
+    assert "constraints" not in call(capsys, "change", state, rows, "--pool", rows, "--no-constraints")[0]
 
 
 def test_constraints_are_told_with_the_value_or_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
