@@ -76,8 +76,8 @@ class Predicting(HasLog):
         """Posterior probability that all constraints hold at a point, by their noise-free values, `(n,)`.
 
         A measurement there, with its noise, may come out otherwise. Where a constraint was measured without noise, its
-        value decides. Constraints on different quantities are independent in the model. `feasible=` and failures are not included; see
-        `success_probability`.
+        value decides. Constraints on different quantities are independent in the model. `feasible=` and failures are
+        not included; see `success_probability`.
 
         Raises:
             NotReadyError: there is no value yet of the objective, or of some constraint.
