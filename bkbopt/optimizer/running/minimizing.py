@@ -72,7 +72,7 @@ def minimize(
             warning, later ones as information.
             Other exceptions end the run. An exception or interrupt that ends the run fails the running trials. The
             points of those that did not raise it are queued, and the search does not learn that they failed. It has the
-            optimizer, if that was made here without `storage`, as its attribute `optimizer`.
+            optimizer, if that was made here without `storage`, as its attribute `bkbopt_run.optimizer`.
         invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error, with the best value of all trials.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y, and

@@ -231,7 +231,7 @@ class LogFeasibility(_ClosedForm):
         >>> import torch
         >>> from bkbopt.search.criteria.acquisition import LogFeasibility
         >>> LogFeasibility(bound=0.0)(torch.tensor([-1.0, 1.0]), torch.tensor([1.0, 1.0]))
-        tensor([-1.8441, -0.1733])
+        tensor([-1.8411, -0.1728])
     """
 
     bound: float
