@@ -11,6 +11,7 @@ float32, and if it differs by little of the range. Rows of pools lie closer: `bk
 """
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -30,8 +31,8 @@ DIGITS = range(3, 13)
 SINGLE, DOUBLE = 6e-8, 1e-14
 #: Largest difference as a share of the range: half a unit of the third digit; and that of points that are warned of.
 SHARE, NEAR = 5e-3, 2e-2
-#: Fewest points that are warned of.
-FEWEST = 2
+#: Fewest points that are warned of; few points, of which the trials are looked at one by one.
+FEWEST, FEW = 2, 4
 
 Floats = NDArray[np.float64]
 #: What trials have in common that can be confused: their other parameters, and the names of their real ones.
@@ -90,6 +91,8 @@ def _are_rounded(rows: Floats, values: Floats) -> NDArray[np.bool_]:
 def meant_points(points: Sequence[Point], known: Iterable[Point], space: Space) -> list[Point]:
     """The points, with those of `known` trials in place of points that are these with rounded numbers."""
     trials = list(known)
+    if len(points) <= FEW:
+        trials = _near(trials, points, space)
     exact = {frozenset(point.items()) for point in trials}
     if not trials or all(frozenset(point.items()) in exact for point in points):
         return list(points)
@@ -106,10 +109,29 @@ def meant_points(points: Sequence[Point], known: Iterable[Point], space: Space) 
     return out
 
 
+def _near(trials: list[Point], points: Sequence[Point], space: Space) -> list[Point]:
+    """The trials whose first real parameter is near that of one of few `points`: a table of all would cost more."""
+    key, first = next(
+        ((key, p) for key, p in space.keyed.items() if isinstance(p, Float) and p.step is None), ("", None)
+    )
+    if first is None:
+        return trials
+    width = SHARE * (math.log(first.high / first.low) if first.log else first.high - first.low)
+
+    def is_near(trial: Point, point: Point) -> bool:
+        if key not in trial or key not in point:
+            return True
+        return abs(trial[key] - point[key]) <= width * (abs(trial[key]) if first.log else 1.0)
+
+    return [trial for trial in trials if any(is_near(trial, point) for point in points)]
+
+
 def note_near_points(points: Sequence[Point], running: Iterable[Point], space: Space) -> None:
     """Warn of told `points`, new trials, that lie so near running trials that these may be meant."""
+    if len(points) < FEWEST:
+        return
     finder = _Known(running, space)
-    if len(points) < FEWEST or not finder.points or len(finder.real) < FEWEST:
+    if not finder.points or len(finder.real) < FEWEST:
         return
     n_near = sum(bool((finder.gaps(point)[1] <= NEAR).any()) for point in points)
     if n_near >= max(FEWEST, len(points) / 2):
