@@ -71,7 +71,8 @@ class Limit:
     @property
     def pair(self) -> tuple[float | None, float | None]:
         """The limits, with None for infinite ones."""
-        return tuple(bound if math.isfinite(bound) else None for bound in (self.low, self.high))  # type: ignore[return-value]
+        low, high = (bound if math.isfinite(bound) else None for bound in (self.low, self.high))
+        return low, high
 
     def text(self, name: str) -> str:
         """The constraint as text: the name alone, if it has no limits of its own."""

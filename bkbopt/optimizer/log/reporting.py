@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
 from bkbopt.optimizer.log.attributes import as_number
@@ -15,7 +15,9 @@ from bkbopt.search.trials.states import COMPLETE, WAITING
 if TYPE_CHECKING:
     from bkbopt.spaces.base import Params, Point
 
-__all__ = ["Report", "any_one", "finished", "lost_ones", "measured", "replaced", "running_one"]
+__all__ = ["Report", "any_one", "finished", "lost_ones", "measured", "replaced", "running_one", "with_measured"]
+
+Told = TypeVar("Told", Trial, Outcome)
 
 
 @dataclass(frozen=True)
@@ -169,10 +171,14 @@ def lost_ones(
 
 def measured(log: TrialLog, limits: Limits) -> list[Entry]:
     """The complete trials whose attributes have values of constraints, with these values beside their own ones."""
-    out = []
-    for entry in log.entries:
-        own, numbers = entry.trial.constraints, {n: as_number(entry.trial.user_attrs.get(n)) for n in limits}
-        found = {name: number for name, number in numbers.items() if name not in own and number is not None}
-        if found and entry.trial.state == COMPLETE:
-            out.append(replace(entry, trial=replace(entry.trial, constraints={**own, **found})))
-    return out
+    pairs = [(entry, with_measured(entry.trial, limits)) for entry in log.entries]
+    return [replace(e, trial=trial) for e, trial in pairs if trial.constraints != e.trial.constraints]
+
+
+def with_measured(told: Told, limits: Limits) -> Told:
+    """What was told, with the attributes that are values of constraints beside its own ones."""
+    if not told.user_attrs or told.state != COMPLETE:
+        return told
+    numbers = {name: as_number(told.user_attrs.get(name)) for name in limits if name not in told.constraints}
+    found = {name: number for name, number in numbers.items() if number is not None}
+    return replace(told, constraints={**told.constraints, **found}) if found else told
