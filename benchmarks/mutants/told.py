@@ -15,6 +15,7 @@ CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
 CHANGED = ("optimizer/test_changed_spaces.py",)
 REPLACED = ("optimizer/telling/test_replaced_outcomes.py",)
+PARTIAL = ("optimizer/telling/test_partial_values.py",)
 
 TOLD = (
     Fault(
@@ -27,9 +28,51 @@ TOLD = (
     Fault(
         "a constraint that is told later takes the value away",
         "optimizer/log/trials.py",
-        "if outcome.values else (old.values, old.stds)",
-        "if True else (old.values, old.stds)",
+        "if not cells:\n            cells, stds = values_of(old)",
+        "if False:\n            cells, stds = values_of(old)",
         REPLACED,
+    ),
+    Fault(
+        "an objective that is told later takes the other one away",
+        "optimizer/log/trials.py",
+        "elif self.partial_values and",
+        "elif False and",
+        PARTIAL,
+    ),
+    Fault(
+        "an objective that is told later takes the noise of the other one away",
+        "optimizer/log/trials.py",
+        "else (was, was_std) for",
+        "else (was, std) for",
+        PARTIAL,
+    ),
+    Fault(
+        "a row without any value is partly measured",
+        "optimizer/telling/told_columns.py",
+        "fine & ~gaps.all(1)",
+        "fine",
+        PARTIAL,
+    ),
+    Fault(
+        "an objective that is not measured is learnt as pruned",
+        "search/trials/history.py",
+        "if not (evaluation.partial and math.isnan(y)):",
+        "if True:",
+        PARTIAL,
+    ),
+    Fault(
+        "an objective that is measured seldom keeps the start-up going",
+        "search/trials/history.py",
+        "or most < first else 1",
+        "or True else 1",
+        PARTIAL,
+    ),
+    Fault(
+        "known points are those of the first objective",
+        "search/quantities/holding.py",
+        "if not others:",
+        "if True:",
+        (*PARTIAL, "search/quantities/test_holding.py"),
     ),
     Fault(
         "a number is taken for a rounded one of two digits",
@@ -202,8 +245,8 @@ TOLD = (
     Fault(
         "a constraint that is missing fails nothing",
         "optimizer/telling/tell_calls.py",
-        'if invalid == "skip" else fine)',
-        'if invalid == "skip" else True)',
+        "if invalid in KEEPING else fine)",
+        "if invalid in KEEPING else True)",
         TELLING,
     ),
     Fault(

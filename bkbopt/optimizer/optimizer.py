@@ -211,7 +211,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
         constraints: Mapping[str, Any] | None = None,
         std: Any = None,
         columns: Sequence[str] | None = None,
-        invalid: Literal["raise", "fail", "skip"] = "raise",
+        invalid: Literal["raise", "fail", "skip", "partial"] = "raise",
         replace: bool = False,
         user_attrs: Mapping[str, Any] | None = None,
         again: bool = True,
@@ -225,16 +225,18 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             value: a finite number in the user's units, or one for each of several objectives; or a dict of these, or of
                 pairs (value, std), by the names of the objectives, whose other items are values of constraints, or
                 attributes: numbers, flags, text, but not parameters. For many trials an array (n,) or (n, k), a list of
-                dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values.
+                dicts, a dict of arrays, a data frame, or names of columns. None if only constraints have values. Of
+                several objectives those that are None are not measured, see `Trial.partial_values`.
             constraints: their measured values by name; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units, or one for each objective; NaN or None
                 where it is unknown, as by default, and fitted. For many trials one for all, or an array or columns.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip"). So do
                 rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.
+                "partial" is "skip", but of several objectives NaN, too, means that one is not measured.
             replace: whether the trials are finished or failed ones, of which values are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. What is not told stays, so that a
-                constraint may be told later than the value. All is then learnt again.
+                constraint, or another objective, may be told later than the value. All is then learnt again.
             user_attrs: see `set_user_attr`; for many trials lists or columns, or one value for all.
             again: for many trials, False leaves out rows that are finished trials with these values already, as where a
                 table has grown and is told again; of equal rows as many as there are such trials.

@@ -8,7 +8,7 @@ from typing import Any
 
 from bkbopt._support.showing import with_deviation
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.log.trials import Trial
+from bkbopt.optimizer.log.trials import Trial, values_of
 from bkbopt.plots.page import Html, element, pill, table
 from bkbopt.search.trials.reports import FrontPoint
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
@@ -58,7 +58,7 @@ def cell(value: object) -> str:
 
 def state_of(trial: Trial, lost: Container[int]) -> str:
     """The state of a trial in words; `lost` are the ids of the lost trials."""
-    if trial.state == COMPLETE and not trial.values and not trial.constraints:
+    if trial.state == COMPLETE and not values_of(trial) and not trial.constraints:
         return VALUELESS
     return LOST if trial.id in lost else STATES[trial.state]
 
@@ -84,7 +84,7 @@ def trials_table(
 
     def row(trial: Trial) -> Iterator[object]:
         yield trial.id
-        yield from map(cell, trial.values or [None] * len(value_names))
+        yield from map(cell, values_of(trial) or [None] * len(value_names))
         yield state_of(trial, lost)
         if has_notes:
             yield Html("".join(map(pill, notes.get(trial.id, ()))))

@@ -2,7 +2,7 @@
 
 | symbol    | shape  | units | meaning                                                                              |
 | --------- | ------ | ----- | ------------------------------------------------------------------------------------ |
-| X         | (u, d) | enc.  | known points: unique points with a value                                             |
+| X         | (u, d) | enc.  | known points: unique points with a value of an objective                             |
 | means     | (u, k) | y     | their posterior means, a column for each objective, standardised, larger is better   |
 | violation | (u,)   | y     | sum of their constraint violations by posterior mean, 0 for feasible points          |
 """
@@ -210,14 +210,14 @@ class Models:
     def known(self) -> "Known":
         """What is known of the observed points, computed once for the same trials."""
         if self._known is None:
-            X = self.objectives[0].surrogate.observations.X.cpu()
+            X = holding.known_points(self.objectives)
             violation = torch.zeros(len(X), dtype=torch.float64)
             for quantity in self._measured_limits:
                 violation += holding.violation(quantity, X)
             crashes = None
             if self._failing_limits and len(failures := self.history.failures()):
                 crashes = Crashes.among(placed(self.objectives[0].surrogate.kernel, X.device), failures, X)
-            means = torch.stack([quantity.fitted for quantity in self.objectives], 1)
+            means = torch.stack([holding.at_known(quantity, X, quantity.fitted) for quantity in self.objectives], 1)
             self._known = Known(X, means, violation, crashes)
         return self._known
 

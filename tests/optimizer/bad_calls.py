@@ -179,7 +179,8 @@ CALLS: dict[str, Call] = {
 #: Calls on an optimizer with several objectives.
 FRONT_CALLS: dict[str, Call] = {
     **{f"values {k}": lambda o, v=v: o.tell(5, v) for k, v in VALUES.items() if k != "pair"},
-    **{f"second value {k}": lambda o, v=v: o.tell(5, [1.0, v]) for k, v in VALUES.items() if k != "bool"},
+    **{f"second value {k}": lambda o, v=v: o.tell(5, [1.0, v]) for k, v in VALUES.items() if k not in ("bool", "none")},
+    "no value of any": lambda o: o.tell(5, [None, None]),
     **{f"values of rows {k}": lambda o, v=v: o.tell([OK, OK], v) for k, v in VALUES.items() if k != "matrix"},
     **{
         f"values of rows where some fail {k}": lambda o, v=v: o.tell([OK, OK], v, invalid="fail")

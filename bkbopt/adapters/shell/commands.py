@@ -288,7 +288,10 @@ def _add_telling(commands: _Commands) -> None:
     tell = commands.add(
         "tell", tell_command.tell, "report a value of a trial, or of a point that was never asked", _STATE
     )
-    text = "the id of the trial (not with --params), and a finite number, or NAME=number, for each objective"
+    text = (
+        "the id of the trial (not with --params), and a finite number, or NAME=number, for each objective; of several "
+        "objectives none for one that is not measured"
+    )
     tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
     text = (

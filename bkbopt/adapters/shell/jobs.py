@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any
 
-from bkbopt.adapters.shell.usage import as_number
+from bkbopt.adapters.shell.usage import UNMEASURED, as_number
 from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log.aims import Aims
@@ -215,25 +215,27 @@ def _ending(status: int) -> str:
 def outcome_of(output: str, aims: Aims) -> Outcome:
     """The values on the last line of an output: numbers, and `name=number` for constraints, separated by blanks.
 
-    Objectives with names may be given as `name=number`, too. Other names are those of attributes.
+    Objectives with names may be given as `name=number`, too. Other names are those of attributes. The word none stands
+    for the value of an objective that is not measured.
 
     Raises:
         FormError: the line has another form.
         ArgumentError: a value is not finite.
     """
     line = last_line(output)
-    values: list[float] = []
-    named: dict[str, float] = {}
+    values: list[float | None] = []
+    named: dict[str, float | None] = {}
     limits: dict[str, float] = {}
     attrs: dict[str, Any] = {}
     for word in line.split():
         name, equals, text = word.rpartition("=")
-        number = _number(text)
-        of_name = named if name in aims.objectives else limits if name in aims.constraints else attrs
-        if number is None or (equals and name in of_name):
+        is_gap = aims.k > 1 and text.lower() == UNMEASURED and (not equals or name in aims.objectives)
+        number = None if is_gap else _number(text)
+        of_name: dict[str, Any] = named if name in aims.objectives else limits if name in aims.constraints else attrs
+        if (number is None and not is_gap) or (equals and name in of_name):
             raise FormError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
         if equals:
-            whole = of_name is attrs and number.is_integer() and text.lstrip("+-").isdigit()
+            whole = of_name is attrs and number is not None and number.is_integer() and text.lstrip("+-").isdigit()
             of_name[name] = int(text) if whole else number
         else:
             values.append(number)
@@ -244,7 +246,7 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     try:
         outcome = check_outcome(aims, values, limits, advice=WITHOUT_VALUE)
     except ArgumentError as error:
-        if all(map(math.isfinite, [*values, *limits.values()])):
+        if all(value is None or math.isfinite(value) for value in [*values, *limits.values()]):
             raise FormError(str(error)) from None
         raise
     missing = [name for name in aims.constraints if name not in limits]
@@ -253,7 +255,7 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     return replace(outcome, user_attrs=attrs)
 
 
-def _all_named(values: list[float], named: dict[str, float], aims: Aims, line: str) -> list[float]:
+def _all_named(values: list[float | None], named: dict[str, float | None], aims: Aims, line: str) -> list[float | None]:
     """The values of the objectives, all of which have to be given by name."""
     missing = next((name for name in aims.objectives if name not in named), None)
     if values or missing is not None:

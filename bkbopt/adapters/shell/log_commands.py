@@ -33,7 +33,7 @@ CONSTRAINTS, DIAGNOSTICS, ASKED_AT, TOLD_AT, SEEN_AT = map(
 )
 
 
-def tell(args: argparse.Namespace, number: int, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
+def tell(args: argparse.Namespace, number: int, values: list[float | None], limits: dict[str, float]) -> Iterator[Row]:
     """Report the outcome of a trial."""
     file = LogFile(args.state)
     aims = aims_of(file)

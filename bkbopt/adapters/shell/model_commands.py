@@ -132,7 +132,7 @@ def enqueue(args: argparse.Namespace) -> Iterator[Row]:
     yield {"id": trial.id, "state": trial.state, **point(trial.params, trial.index, trial.label)}
 
 
-def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
+def tell_point(args: argparse.Namespace, values: list[float | None], limits: dict[str, float]) -> Iterator[Row]:
     """Report the outcome of a point given by its parameters, which needs the space."""
     params = _as_params("--params", args.params)
     opt = opened(args)
@@ -143,7 +143,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
             "give one of the two forms."
         )
 
-    def shaped(numbers: list[float]) -> Any:
+    def shaped(numbers: Sequence[float | None]) -> Any:
         return None if not numbers else numbers[0] if k == 1 and len(numbers) == 1 else numbers
 
     attrs = by_name("--user-attr", args.user_attr)

@@ -73,8 +73,9 @@ class _Outcomes:
         if cells.get("state", COMPLETE) == FAIL:
             return Outcome(user_attrs=attrs)
         limits = {name: table.number(line, at, cells[at], KNOWN) for name, at in self.limits.items() if cells[at]}
-        has_values = not limits or any(cells[at] for at in self.values)
-        values = [table.number(line, at, cells[at], NEEDED) for at in self.values] if has_values else []
+        some = any(cells[at] for at in self.values)
+        measured = self.values if some or not limits else []
+        values = [None if some and not cells[at] else table.number(line, at, cells[at], NEEDED) for at in measured]
         stds = [table.number(line, at, cells[at], KNOWN) if cells[at] else None for at in self.stds]
         stds = stds if any(std is not None for std in stds) else []
         try:

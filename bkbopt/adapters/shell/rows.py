@@ -8,7 +8,7 @@ from typing import Any
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.log_schema import to_json
-from bkbopt.optimizer.log.trials import Trial
+from bkbopt.optimizer.log.trials import Trial, values_of
 
 __all__ = ["Row", "aims_of", "aims_row", "as_cell", "as_line", "finished", "point"]
 
@@ -57,7 +57,7 @@ def point(params: Mapping[str, Any], index: int | None, label: Any = None) -> Ro
 def finished(aims: Aims, trial: Trial) -> Row:
     """A trial with its outcome, as a row of output."""
     if aims.objectives or aims.k > 1:
-        values: Row = {"values": aims.by_name(trial.values) if trial.values else None}
+        values: Row = {"values": aims.by_name(values_of(trial)) if values_of(trial) else None}
     else:
         values = {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}

@@ -8,7 +8,7 @@ from typing import Any
 from bkbopt.adapters.shell import log_commands, model_commands
 from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row
-from bkbopt.adapters.shell.usage import UsageError, as_number, by_name
+from bkbopt.adapters.shell.usage import UNMEASURED, UsageError, as_number, by_name
 
 __all__ = ["tell"]
 
@@ -28,8 +28,8 @@ def tell(args: argparse.Namespace) -> Iterator[Row]:
     by_id = bool(numbers) and args.params is None
     number = _read("ID", int, numbers[0], args) if by_id else None
     texts = _in_order(numbers[1:] if by_id else numbers, args.state)
-    values = [_read("VALUE", float, text, args) for text in texts]
-    for value in (*values, *limits.values()):
+    values = [None if text.lower() == UNMEASURED else _read("VALUE", float, text, args) for text in texts]
+    for value in (*(value for value in values if value is not None), *limits.values()):
         if not math.isfinite(value):
             raise UsageError(f"tell: expected finite values, got {value}; {_without_value(args, number, values)}.")
     if (number is None and args.params is None) or not (values or limits):
@@ -56,9 +56,9 @@ def _in_order(texts: list[str], state: str) -> list[str]:
     return [named[name] for name in names]
 
 
-def _without_value(args: argparse.Namespace, number: int | None, values: list[float]) -> str:
+def _without_value(args: argparse.Namespace, number: int | None, values: list[float | None]) -> str:
     """What to do in place of telling a number that is not finite, for messages."""
-    if all(map(math.isfinite, values)):
+    if all(value is None or math.isfinite(value) for value in values):
         return "leave out a constraint without a value"
     if args.params is not None:
         return "tell a point without a value with --from and FAIL in a column state"

@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["JSON_ERRORS", "UsageError", "as_number", "as_text", "by_name", "json_or_text"]
+__all__ = ["JSON_ERRORS", "UNMEASURED", "UsageError", "as_number", "as_text", "by_name", "json_or_text"]
 
 T = TypeVar("T", int, float)
 
 #: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
 JSON_ERRORS = (ValueError, RecursionError)
+#: The word for the value of an objective that is not measured, where another one is.
+UNMEASURED = "none"
 
 
 class UsageError(ArgumentError):

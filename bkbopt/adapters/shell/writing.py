@@ -21,7 +21,7 @@ __all__ = ["add_attrs", "beat", "check_outcome", "finish", "lose", "running"]
 
 def check_outcome(
     aims: Aims,
-    values: Sequence[float],
+    values: Sequence[float | None],
     limits: Mapping[str, float],
     stds: Sequence[float | None] = (),
     *,
@@ -32,7 +32,8 @@ def check_outcome(
 
     Args:
         aims: directions and constraints of the log.
-        values: one for each objective; empty if the trial gave values of constraints only.
+        values: one for each objective, None for those that are not measured; empty if the trial gave values of
+            constraints only.
         limits: values of constraints by name.
         stds: standard deviations of the values' noise, one for each objective, None where unknown, or none at all.
         attrs: attributes by name.
@@ -54,13 +55,15 @@ def check_outcome(
             f"constraints: expected names among {tuple(aims.limits)}, got {unknown!r}; "
             "name all constraints when the log is made, or with bkbopt change."
         )
-    numbers = [("value", v) for v in values] + [(f"constraints[{n!r}]", v) for n, v in limits.items()]
+    if values and all(value is None for value in values):
+        raise ArgumentError(f"value: expected a number for one objective at least, got none; {advice}.")
+    numbers = [("value", v) for v in values if v is not None] + [(f"constraints[{n!r}]", v) for n, v in limits.items()]
     for name, number in numbers:
         if not math.isfinite(number):
             raise ArgumentError(f"{name}: expected finite values, got {number}; {advice}.")
     if any(std is not None and not (math.isfinite(std) and std >= 0.0) for std in stds):
         raise ArgumentError(f"std: expected finite standard deviations >= 0, got {list(stds)}.")
-    return Outcome(tuple(values), dict(limits), tuple(stds) or None, user_attrs=checked_attrs(attrs))
+    return Outcome.of(values, dict(limits), stds or None, checked_attrs(attrs))
 
 
 def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing: bool = False) -> Trial:

@@ -44,7 +44,7 @@ class TellOptions(TypedDict, total=False):
     constraints: Mapping[str, Any] | None
     std: Any
     columns: Sequence[str] | None
-    invalid: Literal["raise", "fail", "skip"]
+    invalid: Literal["raise", "fail", "skip", "partial"]
     replace: bool
     user_attrs: Mapping[str, Any] | None
     again: bool

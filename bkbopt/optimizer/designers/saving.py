@@ -22,7 +22,7 @@ from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.log_schema import to_json
 from bkbopt.optimizer.log.objectives import named_directions, stored_names
-from bkbopt.optimizer.log.trials import Entry
+from bkbopt.optimizer.log.trials import Entry, values_of
 from bkbopt.optimizer.translation.description import (
     check_text,
     describe,
@@ -114,7 +114,7 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
 def _check_can_be_read(entry: Entry, space: Space | Arms) -> None:
     """Refuse a trial that opening a log would refuse; those of a study may be such ones."""
     t, advice = entry.trial, "a log cannot hold it: keep the study's storage"
-    if t.state == COMPLETE and not (t.values or t.constraints):
+    if t.state == COMPLETE and not (values_of(t) or t.constraints):
         raise ArgumentError(
             f"save: expected trials with values or constraints, got trial {t.id} without any, as pruned trials of a "
             f"study are, or trials without the quantity of single_objective; {advice}, or the whole log."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.attributes import as_number
-from bkbopt.optimizer.log.trials import Trial
+from bkbopt.optimizer.log.trials import Trial, values_of
 from bkbopt.search.trials.directions import sign_of
 
 __all__ = ["with_one_objective", "with_quantity"]
@@ -16,8 +16,9 @@ def with_one_objective(core: LoggedDesigner, k: int) -> LoggedDesigner:
     """A copy in memory of a log with its designer, whose trials have the values of objective `k` alone."""
 
     def with_one_value(trial: Trial) -> Trial:
-        stds = None if trial.stds is None or trial.stds[k] is None else trial.stds[k : k + 1]
-        return replace(trial, values=trial.values[k : k + 1], stds=stds)
+        own, std = values_of(trial)[k : k + 1], None if trial.stds is None else trial.stds[k]
+        values = tuple(value for value in own if value is not None)
+        return replace(trial, values=values, partial_values=(), stds=None if std is None else (std,))
 
     return _copied(core, core.aims.with_one(k), with_one_value)
 
@@ -26,8 +27,9 @@ def with_quantity(core: LoggedDesigner, name: str) -> LoggedDesigner | None:
     """A copy in memory whose objective is a constraint, or an attribute that is a number; None if no trial has it."""
 
     def with_value(trial: Trial) -> Trial:
-        number = trial.constraints.get(name, as_number(trial.user_attrs.get(name)) if trial.values else None)
-        return replace(trial, values=() if number is None else (number,), stds=None, constraints={})
+        number = trial.constraints.get(name, as_number(trial.user_attrs.get(name)) if values_of(trial) else None)
+        values = () if number is None else (number,)
+        return replace(trial, values=values, partial_values=(), stds=None, constraints={})
 
     if not any(with_value(trial).values for trial in core.log):
         return None

@@ -41,7 +41,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bkbopt.optimizer.log.limits import Limits
-from bkbopt.optimizer.log.trials import Entry, Trial
+from bkbopt.optimizer.log.trials import Entry, Trial, values_of
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
@@ -166,7 +166,7 @@ def encode(entry: Entry, change: int) -> Row:
         to_json({**t.params, **_labelled(t)}),
         entry.space,
         t.index,
-        to_json(t.values) if t.values else None,
+        to_json(values_of(t)) if values_of(t) else None,
         None if t.stds is None else to_json(t.stds),
         to_json(t.constraints),
         None if entry.diagnostics is None else to_json(asdict(entry.diagnostics)),
@@ -218,12 +218,13 @@ def decode(row: Row, n_objectives: int, limits: Limits, n_spaces: int) -> Entry:
     diagnostics, asked, told, seen, place, change = row[8:CHECKSUM]
     attrs = row[CHECKSUM + 1 :]
     given, label = _without_label(_object(params))
+    values, partial = ((), ()) if objectives is None else _values(objectives, n_objectives)
     trial = Trial(
         _whole(number),
         given,
         None if pool_row is None else _whole(pool_row),
         state,
-        () if objectives is None else _numbers(objectives, n_objectives),
+        values,
         _measured(constraints, limits),
         None if stds is None else _deviations(stds, n_objectives),
         _time(asked),
@@ -231,11 +232,12 @@ def decode(row: Row, n_objectives: int, limits: Limits, n_spaces: int) -> Entry:
         label,
         {} if attrs in ((), (None,)) else _object(attrs[0]),
         limits,
+        partial,
     )
-    gave = bool(trial.values or trial.constraints)
+    gave = bool(values or partial or trial.constraints)
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
-    if is_over is None or gave != (state == COMPLETE) or (stds is not None and not trial.values):
-        raise ValueError(f"a trial in the state {state!r} with values {trial.values}")
+    if is_over is None or gave != (state == COMPLETE) or (stds is not None and not (values or partial)):
+        raise ValueError(f"a trial in the state {state!r} with values {values or partial}")
     if (place is not None, told is not None) != (is_over, is_over) or not (_whole(change) and _whole(space) < n_spaces):
         raise ValueError("a finished trial without completion time and place, or a running one with them")
     return Entry(
@@ -275,13 +277,15 @@ def _number(value: Any) -> float:
     return value
 
 
-def _numbers(cell: Any, n: int) -> tuple[float, ...]:
+def _values(cell: Any, n: int) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
+    """The values of all objectives, or else those of some, null for the others."""
     found = from_json(_text(cell))
     if not isinstance(found, list) or len(found) != n:
         raise ValueError(f"something other than {n} numbers")
-    for value in found:
-        _number(value)
-    return tuple(found)
+    known = tuple(_number(value) for value in found if value is not None)
+    if not known:
+        raise ValueError("values that are all null")
+    return (known, ()) if len(known) == n else ((), tuple(found))
 
 
 def _deviations(cell: Any, n: int) -> tuple[float | None, ...]:

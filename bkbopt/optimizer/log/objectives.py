@@ -76,7 +76,8 @@ def in_order(argument: str, given: Mapping[str, Any], names: Sequence[str]) -> l
             "directions={name: direction}."
         )
     if not all(name in given for name in names):
-        raise ArgumentError(f"{argument}: expected the objectives {tuple(names)}, got {tuple(given)}.")
+        advice = "" if len(names) == 1 else "; of one that is not measured give None"
+        raise ArgumentError(f"{argument}: expected the objectives {tuple(names)}, got {tuple(given)}{advice}.")
     return [given[name] for name in names]
 
 

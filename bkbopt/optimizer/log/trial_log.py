@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from bkbopt.errors import TrialStateError, UnknownTrialError
 from bkbopt.optimizer.log.limits import Limits
-from bkbopt.optimizer.log.trials import Entry, Trial, detached
+from bkbopt.optimizer.log.trials import Entry, Trial, detached, values_of
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL, RUNNING, WAITING
 
@@ -34,7 +34,7 @@ class TrialLog:
         order: ids of the finished trials in the order of completion.
         waiting: ids of the queued trials, in order.
         running: ids of the running trials, in order.
-        n_complete: number of trials with values.
+        n_complete: number of trials with values, of one objective at least.
         is_rewritten: whether outcomes were replaced, so that what was learnt from the log has to be learnt again.
     """
 
@@ -125,7 +125,7 @@ class TrialLog:
             (self._waiting if state == WAITING else self._running)[number] = None
         else:
             self.order.append(number)
-            self.n_complete += bool(entry.trial.values)
+            self.n_complete += bool(values_of(entry.trial))
         if state != WAITING:
             self._changed.append(number)
 
@@ -133,7 +133,7 @@ class TrialLog:
         """Recompute all indices from the entries."""
         finished = [entry for entry in self.entries if entry.place is not None]
         self.order = [e.trial.id for e in sorted(finished, key=lambda entry: entry.place or 0)]
-        self.n_complete = sum(bool(entry.trial.values) for entry in finished)
+        self.n_complete = sum(bool(values_of(entry.trial)) for entry in finished)
         self._waiting = {entry.trial.id: None for entry in self.entries if entry.trial.state == WAITING}
         self._running = {entry.trial.id: None for entry in self.entries if entry.trial.state == RUNNING}
 

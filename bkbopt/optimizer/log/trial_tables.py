@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import extra
 from bkbopt.optimizer.log.objectives import columns_of
-from bkbopt.optimizer.log.trials import Trial
+from bkbopt.optimizer.log.trials import Trial, values_of
 
 if TYPE_CHECKING:
     import pandas
@@ -42,8 +42,9 @@ def dataframe_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> 
 def table_of(trials: Sequence[Trial], k: int, objectives: Sequence[str]) -> dict[str, list[Any]]:
     """The columns of the table of trials by name; missing values are None, times are in UTC, without a time zone."""
     columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
+    values = [values_of(t) or (None,) * k for t in trials]
     for j, name in enumerate(columns_of("value", k, objectives)):
-        columns[name] = [t.values[j] if t.values else None for t in trials]
+        columns[name] = [cells[j] for cells in values]
     if any(t.stds for t in trials):
         for j, name in enumerate(columns_of("std", k, objectives)):
             columns[name] = [t.stds[j] if t.stds else None for t in trials]

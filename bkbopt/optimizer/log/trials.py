@@ -4,7 +4,7 @@ The module imports neither torch nor NumPy, so that programs that only report a 
 """
 
 import copy
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ __all__ = [
     "check_stds",
     "detached",
     "utc_now",
+    "values_of",
 ]
 
 
@@ -33,7 +34,7 @@ class Trial:
         params: the active parameters by name; for a queued trial the given ones. The dict is the caller's own.
         index: row of the pool in which the trial was asked for or told, also after `set_pool`; None for a search space.
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
-        values: one for each objective, in the user's units and directions; empty if there are none.
+        values: one for each objective, in the user's units and directions; empty if there are none, or not all.
         constraints: measured values of the outcome constraints by name, see `is_feasible`.
         stds: standard deviations of the values' noise, None where the user gave none; None without any.
         asked_at: time of the ask (of the tell, for points that were not asked for), in UTC, with the time zone.
@@ -42,6 +43,8 @@ class Trial:
             reading, other trials have it whose row of the current pool is the same.
         user_attrs: what the user keeps with the trial, by name; the search does not read it.
         limits: limits of the constraints by name, `low` and `high`; of one without them values are feasible if <= 0.
+        partial_values: where some of several objectives are measured, one for each, with None for the others; empty
+            otherwise.
 
     Example:
         >>> import bkbopt as bo
@@ -65,6 +68,7 @@ class Trial:
     label: Hashable | None = field(default=None, compare=False)
     user_attrs: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=dict, compare=False, repr=False)
+    partial_values: tuple[float | None, ...] = ()
 
     def __hash__(self) -> int:
         """That of the id: equal trials have the same one."""
@@ -106,8 +110,9 @@ def detached(trial: Trial) -> Trial:
     """The trial with dicts of its own: programs take parameters out of `trial.params` and put others in."""
     t, params, constraints = trial, dict(trial.params), dict(trial.constraints)  # `replace` takes twice as long
     attrs = copy.deepcopy(dict(t.user_attrs)) if t.user_attrs else {}
+    times, partial = (t.asked_at, t.told_at), t.partial_values
     return Trial(
-        t.id, params, t.index, t.state, t.values, constraints, t.stds, t.asked_at, t.told_at, t.label, attrs, t.limits
+        t.id, params, t.index, t.state, t.values, constraints, t.stds, *times, t.label, attrs, t.limits, partial
     )
 
 
@@ -115,7 +120,7 @@ def detached(trial: Trial) -> Trial:
 class Outcome:
     """The outcome of a trial; without values and constraints the trial failed, or is lost: its point is not why.
 
-    `user_attrs` come with it, and are added to those that the trial has.
+    `user_attrs` come with it, and are added to those that the trial has; `partial_values` are those of `Trial`.
     """
 
     values: tuple[float, ...] = ()
@@ -123,11 +128,39 @@ class Outcome:
     stds: tuple[float | None, ...] | None = None
     is_lost: bool = False
     user_attrs: Mapping[str, Any] = field(default_factory=dict)
+    partial_values: tuple[float | None, ...] = ()
 
     @property
     def state(self) -> str:
         """`COMPLETE` or `FAIL`."""
-        return COMPLETE if self.values or self.constraints else FAIL
+        return COMPLETE if self.values or self.partial_values or self.constraints else FAIL
+
+    @classmethod
+    def of(
+        cls,
+        cells: Sequence[float | None],
+        constraints: Mapping[str, float],
+        stds: Sequence[float | None] | None = None,
+        user_attrs: Mapping[str, Any] | None = None,
+    ) -> "Outcome":
+        """That of values for each objective, None for those that are not measured, of which there may be none."""
+        known = tuple(cell for cell in cells if cell is not None)
+        values, partial = (known, ()) if len(known) == len(cells) else ((), tuple(cells) if known else ())
+        if stds is not None:
+            stds = tuple(None if cell is None else std for cell, std in zip(cells, stds, strict=True))
+            stds = None if all(std is None for std in stds) else stds
+        return cls(values, constraints, stds, user_attrs=user_attrs or {}, partial_values=partial)
+
+    def over(self, old: Trial) -> "Outcome":
+        """The outcome that replaces that of a trial: what is not told stays."""
+        cells, stds = values_of(self), self.stds
+        if not cells:
+            cells, stds = values_of(old), old.stds
+        elif self.partial_values and (kept := values_of(old)):
+            parts = zip(cells, stds or [None] * len(cells), kept, old.stds or [None] * len(cells), strict=True)
+            pairs = [(cell, std) if cell is not None else (was, was_std) for cell, std, was, was_std in parts]
+            cells, stds = zip(*pairs, strict=True)
+        return Outcome.of(cells, {**old.constraints, **self.constraints}, stds, self.user_attrs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +189,7 @@ class Entry:
             self.trial,
             state=outcome.state,
             values=outcome.values,
+            partial_values=outcome.partial_values,
             constraints=outcome.constraints,
             stds=outcome.stds,
             told_at=now,
@@ -179,9 +213,7 @@ class Entry:
         assert self.place is not None
         assert self.trial.told_at is not None
         if outcome.state == COMPLETE:
-            old, constraints = self.trial, {**self.trial.constraints, **outcome.constraints}
-            values, stds = (outcome.values, outcome.stds) if outcome.values else (old.values, old.stds)
-            outcome = replace(outcome, values=values, constraints=constraints, stds=stds)
+            outcome = outcome.over(self.trial)
         return self.finished(outcome, self.place, self.trial.told_at)
 
     def with_attrs(self, attrs: Mapping[str, Any]) -> "Entry":
@@ -191,7 +223,8 @@ class Entry:
     @property
     def outcome(self) -> Outcome:
         """The outcome of a finished trial, without attributes."""
-        return Outcome(self.trial.values, self.trial.constraints, self.trial.stds, self.is_lost)
+        t = self.trial
+        return Outcome(t.values, t.constraints, t.stds, self.is_lost, partial_values=t.partial_values)
 
     def repeated(self, number: int, now: datetime) -> "Entry":
         """A new queued trial at the same point, with the same attributes."""
@@ -202,6 +235,11 @@ class Entry:
     def silence(self, now: datetime) -> float:
         """Seconds since the ask of the trial, or since its last heartbeat; 0 where the clock was set back since."""
         return max((now - (self.seen_at or self.trial.asked_at or now)).total_seconds(), 0.0)
+
+
+def values_of(told: Trial | Outcome) -> tuple[float | None, ...]:
+    """The values that are known, None for other objectives; empty if none is."""
+    return told.values or told.partial_values
 
 
 def check_stds(outcomes: Iterable[Outcome], *, takes_weights: bool) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from bkbopt._support.showing import with_deviation
 from bkbopt.optimizer.log.objectives import aims_of
+from bkbopt.optimizer.log.trials import values_of
 from bkbopt.optimizer.readings.logged import Logged
 from bkbopt.optimizer.readings.recommending import Recommending
 from bkbopt.spaces.space import Space
@@ -51,7 +52,7 @@ def _as_html(opt: Shown) -> str:
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", *values, *label, *names])
     rows = []
     for trial, state in zip(trials[-SHOWN:], states[-SHOWN:], strict=True):
-        told = [f"{value:.6g}" for value in trial.values]
+        told = ["" if value is None else f"{value:.6g}" for value in values_of(trial)]
         told = (told or [""] * len(values)) if opt.objectives else [", ".join(told)]
         own = ["" if trial.label is None else str(trial.label)] * len(label)
         cells = [str(trial.id), state, *told, *own]

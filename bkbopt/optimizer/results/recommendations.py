@@ -15,6 +15,7 @@ from bkbopt.search.criteria.expected import SURE
 from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Models, Posteriors
+from bkbopt.search.quantities.holding import at_known
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.slices import Slice
 from bkbopt.search.trials.evaluations import Point
@@ -225,8 +226,9 @@ class _Evaluated:
     @property
     def _comparable(self) -> Tensor:
         """Posterior means (u, k), but measured values where there is no noise: they are equal where values are."""
-        objectives = self._models.objectives
-        columns = [q.measured if q.is_noiseless else self._known.means[:, k] for k, q in enumerate(objectives)]
+        means, X = self._known.means, self._known.X
+        objectives = enumerate(self._models.objectives)
+        columns = [at_known(q, X, q.measured) if q.is_noiseless else means[:, k] for k, q in objectives]
         return torch.stack(columns, 1)
 
     @cached_property

@@ -24,7 +24,15 @@ from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trial_list import TrialList
 from bkbopt.optimizer.log.trials import Outcome, Trial
 from bkbopt.optimizer.telling.told_before import not_told
-from bkbopt.optimizer.telling.told_columns import attrs_by_row, known_stds, matrix, plain, simple_attrs, with_nan
+from bkbopt.optimizer.telling.told_columns import (
+    attrs_by_row,
+    known_stds,
+    matrix,
+    plain,
+    simple_attrs,
+    values_by_row,
+    with_nan,
+)
 from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.translation.rounded_points import note_near_points
 from bkbopt.spaces.base import Params
@@ -35,6 +43,8 @@ __all__ = ["failures_of", "report_of", "tell"]
 logger = logging.getLogger(__name__)
 
 NO_OUTCOME = Outcome()
+#: Choices of `invalid` that keep what rows have.
+KEEPING = ("skip", "partial")
 #: Similarity, by `difflib`, from which an unknown name is taken for a misspelt one.
 ALIKE = 0.75
 
@@ -217,12 +227,12 @@ def _check_call(
     trial: Any, value: Any, constraints: Any, columns: Any, invalid: str, user_attrs: Any, *, many: bool
 ) -> None:
     """Check the kinds of the arguments of `tell`, and that they fit each other."""
-    check_choice("invalid", invalid, ("raise", "fail", "skip"))
+    check_choice("invalid", invalid, ("raise", "fail", *KEEPING))
     if constraints is not None and not isinstance(constraints, Mapping):
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
     as_attrs(user_attrs)
-    if invalid == "skip" and not many:
-        raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
+    if invalid in KEEPING and not many:
+        raise ArgumentError(f'invalid: expected "raise" or "fail" for a single trial, got {invalid!r}.')
     if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
     if not is_table(trial) and not isinstance(value, Trial):  # of swapped arguments the value is the better message
@@ -350,7 +360,7 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
             f"constraints: expected names among {tuple(limits)}, got {unknown[0]!r}; name all constraints when the "
             "optimizer is made, with constraints=[...], or later with set_constraints."
         )
-    values, valid = matrix(argument, told.value, n, k, invalid != "raise")
+    values, valid = values_by_row(argument, told.value, n, k, invalid)
     measured, own_names = {}, {name: name for name in limits}  # members of enumerations equal these, as text
     for name, given in told.constraints.items():
         numbers, fine = matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)
@@ -358,7 +368,7 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
         measured[own_names[name]] = [
             number if known else None for number, known in zip(numbers[:, 0].tolist(), fine, strict=True)
         ]
-        valid = valid & (fine | np.isnan(with_nan(name, plain(given))) if invalid == "skip" else fine)
+        valid = valid & (fine | np.isnan(with_nan(name, plain(given))) if invalid in KEEPING else fine)
     stds, known = known_stds(told.std, valid, k)
     if values is None and known.any():
         raise ArgumentError(
@@ -370,12 +380,12 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
     out = []
     for i, target in enumerate(told.targets):
         of_limits = {name: number for name, column in measured.items() if (number := column[i]) is not None}
-        if invalid == "skip" and not (valid[i] and (of_limits or values is not None)):
+        if invalid in KEEPING and not (valid[i] and (of_limits or values is not None)):
             continue
         of_std = tuple(None if math.isnan(one) else one for one in of_stds[i]) if known[i] else None
         given = Outcome(user_attrs=told.attrs[i])
         if valid[i]:
-            own = () if values is None else tuple(of_values[i])
-            given = Outcome(own, of_limits, of_std, user_attrs=told.attrs[i])
+            own = () if values is None else tuple(None if math.isnan(one) else one for one in of_values[i])
+            given = Outcome.of(own, of_limits, of_std, told.attrs[i])
         out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
     return out

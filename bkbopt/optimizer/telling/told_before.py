@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.reporting import Report, with_measured
-from bkbopt.optimizer.log.trials import Entry, Outcome
+from bkbopt.optimizer.log.trials import Entry, Outcome, values_of
 from bkbopt.optimizer.telling.told_points import key_of
 
 __all__ = ["not_told"]
@@ -40,4 +40,4 @@ def not_told(core: LoggedDesigner, reports: Sequence[Report]) -> list[Report]:
 def _is_end(entry: Entry, outcome: Outcome, limits: Limits) -> bool:
     """Whether a trial has ended with these values."""
     own, other = with_measured(entry.trial, limits), with_measured(outcome, limits)
-    return entry.place is not None and (own.values, own.constraints) == (other.values, other.constraints)
+    return entry.place is not None and (values_of(own), own.constraints) == (values_of(other), other.constraints)

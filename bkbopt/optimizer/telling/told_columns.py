@@ -1,7 +1,7 @@
 """Numbers and attributes of many trials, as users tell them, checked."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Rational
 from typing import Any
 
@@ -14,7 +14,7 @@ from bkbopt.optimizer.arguments.frames import is_table
 from bkbopt.optimizer.log.attributes import checked_attrs, is_simple, plain_of, storable_attrs
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
-__all__ = ["attrs_by_row", "known_stds", "matrix", "plain", "simple_attrs", "with_nan"]
+__all__ = ["attrs_by_row", "known_stds", "matrix", "plain", "simple_attrs", "values_by_row", "with_nan"]
 
 
 def matrix(
@@ -41,6 +41,46 @@ def matrix(
             f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
         )
     return table, fine
+
+
+def values_by_row(name: str, given: Any, n: int, k: int, invalid: str) -> tuple[torch.Tensor | None, Any]:
+    """Values (n, k) or None, with NaN for objectives that are not measured, and a mask (n,) of the rows to tell.
+
+    Of several objectives those that are None are not measured, and with `invalid="partial"` those that are NaN. With
+    "fail" and "skip" a row with None is one without a finite value.
+    """
+    if k == 1 or given is None or invalid in ("fail", "skip"):
+        return matrix(name, given, n, k, invalid != "raise")
+    rows = plain(given.to_numpy() if is_table(given) else given)
+    if isinstance(rows, np.ndarray) and (invalid == "partial" or rows.dtype == object):
+        rows = rows.tolist()
+    is_gap: Callable[[Any], bool] = is_missing if invalid == "partial" else _is_none
+    are_gaps = [[is_gap(cell) for cell in row] for row in rows if len(row) == k] if _are_rows(rows) else []
+    if len(are_gaps) != n or not any(map(any, are_gaps)):
+        return matrix(name, rows, n, k, invalid != "raise")
+    empty = next((i for i, gaps in enumerate(are_gaps) if all(gaps)), None)
+    if empty is not None and invalid == "raise":
+        where = f" at position {empty}" if n > 1 else ""
+        raise ArgumentError(
+            f"{name}: expected a number for one objective at least, got {rows[empty]!r}{where}; call fail for a trial "
+            "without a value."
+        )
+    pairs = (zip(row, gaps, strict=True) for row, gaps in zip(rows, are_gaps, strict=True))
+    filled = [[0.0 if is_gap else cell for cell, is_gap in row] for row in pairs]
+    values, fine = matrix(name, filled, n, k, invalid != "raise")
+    assert values is not None
+    gaps = np.array(are_gaps)
+    values[torch.from_numpy(gaps)] = math.nan
+    return values, fine & ~gaps.all(1)
+
+
+def _is_none(cell: Any) -> bool:
+    return cell is None
+
+
+def _are_rows(rows: Any) -> bool:
+    """Whether it is a list of lists."""
+    return isinstance(rows, list) and all(isinstance(row, list) for row in rows)
 
 
 def known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:

@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
+from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, values_of
 
 __all__ = ["key_of", "note_missing_constraints", "note_other_points", "note_told_before"]
 
@@ -52,8 +52,8 @@ def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
     """Warn if all `points` of a call equal earlier trials among `entries`, as where a table is told again."""
     if not max(FEWEST, len(entries) / COMPARED) <= len(points):
         return
-    own, values = {trial.id for trial in points}, {trial.values for trial in points}
-    earlier = (entry.trial for entry in entries if entry.trial.values in values and entry.trial.id not in own)
+    own, values = {trial.id for trial in points}, {values_of(trial) for trial in points}
+    earlier = (entry.trial for entry in entries if values_of(entry.trial) in values and entry.trial.id not in own)
     known = Counter(key_of(trial.params, trial) for trial in earlier)
     if not Counter(key_of(trial.params, trial) for trial in points) - known:
         logger.warning(
@@ -67,4 +67,4 @@ def note_told_before(points: Sequence[Trial], entries: Sequence[Entry]) -> None:
 def key_of(params: Mapping[str, object], outcome: Trial | Outcome) -> tuple[object, ...]:
     """What trials with equal parameters and outcomes have in common."""
     cells = sorted((name, repr(value)) for name, value in params.items())
-    return tuple(cells), tuple(outcome.values or ()), tuple(sorted(outcome.constraints.items()))
+    return tuple(cells), values_of(outcome), tuple(sorted(outcome.constraints.items()))

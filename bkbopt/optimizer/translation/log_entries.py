@@ -67,7 +67,8 @@ def evaluation(entry: Entry, spaces: LogSpaces, conversion: Conversion) -> Evalu
     row = conversion.name(t) if point else None
     stds = None if t.stds is None else tuple(math.nan if std is None else std for std in t.stds)
     beyond = excesses(t.limits, t.constraints)
-    return Evaluation(t.id, t.state, point, known, order, t.values, stds, {}, beyond, added, row, n_then)
+    partial = tuple(math.nan if value is None else value for value in t.partial_values)
+    return Evaluation(t.id, t.state, point, known, order, t.values, stds, {}, beyond, added, row, n_then, partial)
 
 
 def named(entry: Entry, params: Params, conversion: Conversion) -> Entry:

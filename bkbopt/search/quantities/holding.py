@@ -1,14 +1,16 @@
-"""Where a constraint holds, by its values: its expected violation at known points, and points with an exact value.
+"""Known points, the numbers of quantities there, and where a constraint holds by its values.
 
 | symbol | shape  | units | meaning                                                                |
 | ------ | ------ | ----- | ---------------------------------------------------------------------- |
 | X      | (n, d) | enc.  | points                                                                 |
-| known  | (u, d) | enc.  | unique points with a value of the objective                            |
+| known  | (u, d) | enc.  | unique points with a value of an objective                             |
 | zero   | scalar | y     | limit above which the constraint holds, standardised; see `limits.py`  |
 
 A constraint that was measured without noise holds, or not, by the measured value. Its posterior has a small variance
 there, since the noise of a fit has a lower limit, so that the probability of a value at the limit would be about 1/2.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -17,10 +19,31 @@ from bkbopt._support.row_keys import row_keys
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.quantities.scaling import NOISELESS
 
-__all__ = ["log_probability", "measured_exactly", "violation"]
+__all__ = ["at_known", "known_points", "log_probability", "measured_exactly", "violation"]
 
 #: A violation up to this is rounding, standardised units: that of values far from zero.
 ROUNDING = 1e-11
+
+
+def known_points(objectives: Sequence[Quantity]) -> Tensor:
+    """The points (u, d) with a value of an objective: those of the first one, then what others have beside them."""
+    first, *others = (objective.surrogate.observations.X.cpu() for objective in objectives)
+    others = [X for X in others if not torch.equal(X, first)]
+    if not others:
+        return first
+    places: dict[bytes, int] = {}
+    X = torch.cat([first, *others])
+    for i, key in enumerate(row_keys(X)):
+        places.setdefault(key, i)
+    return X[list(places.values())]
+
+
+def at_known(quantity: Quantity, known: Tensor, own: Tensor) -> Tensor:
+    """The numbers `own (v,)` of the quantity's points at the points `known (u, d)`, (u,); at others its mean."""
+    if torch.equal(quantity.surrogate.observations.X.cpu(), known):
+        return own
+    at = _rows(quantity, known)
+    return torch.where(at >= 0, own[at], quantity.surrogate.posterior(known).mean.cpu())
 
 
 def violation(quantity: Quantity, known: Tensor) -> Tensor:
@@ -64,7 +87,7 @@ def log_probability(quantity: Quantity, X: Tensor, floor: float) -> Tensor:
 
 
 def _rows(quantity: Quantity, X: Tensor) -> Tensor:
-    """Rows (n,) of the points `X (n, d)` among those with a value of the constraint; -1 for others."""
+    """Rows (n,) of the points `X (n, d)` among those with a value of the quantity; -1 for others."""
     row_of = quantity.surrogate.observations.row_of
     rows = map(row_of, row_keys(X))
     return torch.tensor([-1 if row is None else row for row in rows], dtype=torch.int64)

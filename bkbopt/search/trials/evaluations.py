@@ -33,13 +33,14 @@ class Evaluation:
         point: the point.
         space: the space from which the point was proposed; None for a pool.
         order: time of completion, then the number. Finished trials are learnt in this order.
-        values: one for each objective, in the user's units; may be infinite; empty if there are none.
+        values: one for each objective, in the user's units; may be infinite; empty if there are none, or not all.
         stds: known standard deviations of the values' noise, user's units; None if the noise is fitted.
         curve: intermediate values by step, of a trial that is pruned or complete.
         constraints: values of constraints by name; a point is feasible if all are <= 0.
         added: the ranges of values that the point got from later spaces.
         row: the name of its row of the pool; None where rows have no names.
         n_values: number of values when it was suggested; None if unknown.
+        partial: where some objectives are measured, one number for each, NaN for the others; empty otherwise.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Evaluation:
     added: tuple[Space, ...] = ()
     row: Hashable | None = None
     n_values: int | None = None
+    partial: tuple[float, ...] = ()
 
     @property
     def did_run(self) -> bool:

@@ -51,7 +51,7 @@ class History:
         presence: which parameters the trials have that did not fail.
         failed: which parameters the failed trials have.
         parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
-        n_complete: number of trials with a value for every objective.
+        n_complete: number of trials with a value of some objective.
         n_estimated: number of pruned trials with intermediate values.
         n_failed: number of failed trials.
     """
@@ -212,14 +212,15 @@ class History:
             self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
             self._limits.setdefault(name, ValuedRows()).append(row, value)
-        values, stds = evaluation.values, evaluation.stds
+        values, stds = evaluation.values or evaluation.partial, evaluation.stds
         if failed or (not values and evaluation.state != PRUNED):
             return  # it failed, or has values of constraints only
         self.n_complete += bool(values)
         self.n_estimated += not values and bool(evaluation.curve)
         for k, column in enumerate(self._objectives):
             y = values[k] if values else math.nan
-            column.append(row, y, math.nan if stds is None else stds[k], evaluation.curve)
+            if not (evaluation.partial and math.isnan(y)):
+                column.append(row, y, math.nan if stds is None else stds[k], evaluation.curve)
 
     def _widen(self, space: Space) -> None:
         """Add the ranges of a space; if this changes a column, all rows are encoded again."""
@@ -327,9 +328,9 @@ class History:
         return self.presence.is_conditional
 
     def objective(self, k: int, first: int) -> Rows:
-        """The rows of objective k; `first` is the number of values at the first fit."""
-        column = self._objectives[k]
-        return self._rows(column, self._mark(column, first))
+        """The rows of objective k, fitted at `first` values, or as soon as another objective has so many."""
+        column, most = self._objectives[k], max(len(other.y) for other in self._objectives)
+        return self._rows(column, self._mark(column, first if len(column.y) >= first or most < first else 1))
 
     def numbers_of(self, k: int, rows: Iterable[int]) -> list[int]:
         """The numbers of the trials of some rows of objective k."""

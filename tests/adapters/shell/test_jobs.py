@@ -55,6 +55,8 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
     assert outcome_of("power=2 heat=0 loss=1", NAMED) == outcome_of("1 2 heat=0", NAMED) == Outcome((1, 2), {"heat": 0})
     assert outcome_of("heat=3", NAMED) == Outcome((), {"heat": 3.0})
+    assert outcome_of("loss=1 power=None heat=0", NAMED) == outcome_of("1 none heat=0", TWO)
+    assert outcome_of("1 none heat=0", TWO) == Outcome(constraints={"heat": 0.0}, partial_values=(1.0, None))
     attrs = outcome_of("1 step=3 time=2.5 rate=1e5", ONE).user_attrs
     assert repr(attrs) == "{'step': 3, 'time': 2.5, 'rate': 100000.0}"
     assert outcome_of("1 weight=g=2", Aims(("minimize",), {"weight=g": Limit()})) == Outcome((1.0,), {"weight=g": 2.0})

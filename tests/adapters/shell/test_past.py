@@ -469,3 +469,32 @@ def test_ids_that_are_none_are_refused(
 ) -> None:
     assert message in refused(capsys, "tell", state, "--from", past(line, head="id,value"))
     assert len(bo.Optimizer.load(state).trials) == 0
+
+
+def test_an_empty_cell_is_an_objective_that_is_not_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, table = tmp_path / "runs.db", tmp_path / "past.csv"
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions={"loss": "minimize", "cost": "minimize"}, storage=log, seed=0)
+    trial = opt.ask()
+    (told,) = call(capsys, "tell", log, trial.id, "loss=none", "cost=2")
+    assert told["values"] == {"loss": None, "cost": 2.0}
+    call(capsys, "tell", log, trial.id, "0.5", "None", "--replace")
+    call(capsys, "tell", log, "--params", '{"x": 0.25}', "3", "none")
+    table.write_text("x,loss,cost\n0.1,,4\n0.2,5,\n0.3,6,7\n")
+    call(capsys, "tell", log, "--from", table)
+    trials = bo.Optimizer.open(log).trials
+    assert [t.values or t.partial_values for t in trials] == [
+        (0.5, 2.0),
+        (3.0, None),
+        (None, 4.0),
+        (5.0, None),
+        (6.0, 7.0),
+    ]
+    call(capsys, "export", log, tmp_path / "all.csv")
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "all.csv")[["values_loss", "values_cost"]],
+        opt.trials_dataframe()[["values_loss", "values_cost"]],
+    )
+    table.write_text("x,loss,cost\n0.4,,\n")
+    assert "line 2, column 'loss': expected" in refused(capsys, "tell", log, "--from", table)
+    assert "value: expected a number for one objective at least" in refused(capsys, "tell", log, 0, "none", "none")
+    assert len(bo.Optimizer.open(log).trials) == 5

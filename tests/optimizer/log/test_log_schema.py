@@ -43,9 +43,10 @@ def entries(draw: st.DrawFn) -> Entry:
     if state in (WAITING, RUNNING):
         return replace(entry, seen_at=draw(st.sampled_from([None, NOW])))
     limits = draw(st.dictionaries(st.sampled_from(["g", "h"]), finite))
-    values = draw(st.tuples(finite, finite)) if state == COMPLETE else ()
+    both = st.tuples(finite, finite) | st.tuples(finite, st.none()) | st.tuples(st.none(), finite)
+    values = draw(both) if state == COMPLETE else ()
     stds = draw(st.none() | st.tuples(st.just(0.5), finite.map(abs))) if values else None
-    outcome = Outcome(values, limits if values else {}, stds)
+    outcome = Outcome.of(values, limits if values else {}, stds)
     return entry.finished(outcome, draw(st.integers(0, 10**9)), NOW)
 
 
@@ -115,6 +116,7 @@ def crafted(**cells: Any) -> log_schema.Row:
         {"objectives": "[1.0,2.0]"},
         {"objectives": "[1]"},
         {"objectives": "[true]"},
+        {"objectives": "[null]"},
         {"objectives": '[{"float":"nan"}]'},
         {"objectives": "1.0"},
         {"objectives": None, "constraints": "{}"},

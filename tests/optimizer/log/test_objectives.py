@@ -78,10 +78,15 @@ def test_a_single_objective_may_have_a_name() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"loss": 1.0}, r"^value: expected the objectives \('loss', 'power'\), got \('loss',\)\.$"),
+        (
+            {"loss": 1.0},
+            r"^value: expected the objectives \('loss', 'power'\), got \('loss',\); of one that is not measured give "
+            r"None\.$",
+        ),
         (
             {"loss": 1.0, "Power": 2.0},
-            r"^value: expected the objectives \('loss', 'power'\), got \('loss', 'Power'\)\.$",
+            r"^value: expected the objectives \('loss', 'power'\), got \('loss', 'Power'\); of one that is not "
+            r"measured give None\.$",
         ),
         ({"loss": 1.0, "power": 2.0, "heat": float("inf")}, r"^constraints\['heat'\]: expected finite"),
         ({"loss": 1.0, "power": float("nan")}, "expected finite"),

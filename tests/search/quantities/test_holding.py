@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.search.quantities.holding import measured_exactly, violation
+from bkbopt.search.quantities.holding import at_known, known_points, measured_exactly, violation
 
 X = np.arange(20) / 20
 
@@ -44,3 +44,22 @@ def test_a_violation_is_the_distance_from_the_limit_by_the_exact_values() -> Non
     found = violation(limit, encoded(opt, X))
     expected = np.maximum(X - 0.5, 0.0) / (limit.scaler.unit * limit.scaler.scale)
     assert found.numpy() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_known_points_have_the_number_of_each_objective_or_else_its_mean() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize"] * 2, seed=0, deterministic=True)
+    points = [{"x": float(x)} for x in X]
+    opt.tell(points, [[x, None] if i % 2 else [None if i % 4 else x, x * x] for i, x in enumerate(X.tolist())])
+    first, second = opt._core.update().models.objectives
+    known = known_points([first, second])
+    assert known[: len(first.surrogate.observations)].tolist() == first.surrogate.observations.X.tolist()
+    assert sorted(known.tolist()) == sorted(opt.encode(points).tolist())
+    for quantity in (first, second):
+        own, found = quantity.fitted, at_known(quantity, known, quantity.fitted)
+        rows = [quantity.surrogate.observations.find(x) for x in known]
+        assert [found[i] for i, row in enumerate(rows) if row is not None] == [
+            own[row] for row in rows if row is not None
+        ]
+        others = [i for i, row in enumerate(rows) if row is None]
+        assert others
+        assert torch.equal(found[others], quantity.surrogate.posterior(known).mean[others])
