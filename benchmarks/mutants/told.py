@@ -54,27 +54,6 @@ TOLD = (
         PARTIAL,
     ),
     Fault(
-        "an objective that is not measured is learnt as pruned",
-        "search/trials/history.py",
-        "if not (evaluation.partial and math.isnan(y)):",
-        "if True:",
-        PARTIAL,
-    ),
-    Fault(
-        "an objective that is measured seldom keeps the start-up going",
-        "search/trials/history.py",
-        "or most < first else 1",
-        "or True else 1",
-        PARTIAL,
-    ),
-    Fault(
-        "known points are those of the first objective",
-        "search/quantities/holding.py",
-        "if not others:",
-        "if True:",
-        (*PARTIAL, "search/quantities/test_holding.py"),
-    ),
-    Fault(
         "a number is taken for a rounded one of two digits",
         "optimizer/translation/rounded_points.py",
         "DIGITS = range(3, 13)",

@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["TRIALS"]
 
+PARTIAL = ("optimizer/telling/test_partial_values.py",)
 CURVES = ("search/trials/test_curves.py",)
 HISTORY = ("search/trials/test_history.py",)
 RELEARNING = ("search/quantities/test_relearning.py",)
@@ -190,5 +191,26 @@ TRIALS = (
         "rows.places < n) for name, quantity",
         "rows.places >= 0) for name, quantity",
         ("optimizer/results/test_earlier_recommendations.py",),
+    ),
+    Fault(
+        "an objective that is not measured is learnt as pruned",
+        "search/trials/history.py",
+        "if not (evaluation.partial and math.isnan(y)):",
+        "if True:",
+        PARTIAL,
+    ),
+    Fault(
+        "an objective that is measured seldom keeps the start-up going",
+        "search/trials/history.py",
+        "or most < first else 1",
+        "or True else 1",
+        PARTIAL,
+    ),
+    Fault(
+        "known points are those of the first objective",
+        "search/quantities/holding.py",
+        "if not others:",
+        "if True:",
+        (*PARTIAL, "search/quantities/test_holding.py"),
     ),
 )

@@ -10,6 +10,7 @@ from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt._support.settings import in_usual_settings
 from bkbopt.confidence import Confidence
 from bkbopt.optimizer.arguments import option_types as types
+from bkbopt.optimizer.arguments.frames import whole
 from bkbopt.optimizer.arguments.naming import as_directions
 from bkbopt.optimizer.arguments.option_names import check_known
 from bkbopt.optimizer.arguments.outcome_constraints import as_limits
@@ -194,7 +195,8 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             ArgumentError: a parameter or value outside of the space, a point that is not an arm of the pool, or an
                 infeasible point.
         """
-        return self._core.enqueue(as_queued(params), checked_attrs(user_attrs))
+        point = whole(as_queued(params), self._core.conversion.without_gaps)
+        return self._core.enqueue(point, checked_attrs(user_attrs))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -282,7 +284,8 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
         is not proposed again. If the trial is `lost`, its point is not the reason, as where a machine breaks down, and
         nothing is learnt: see `lost_trials`. The errors, and `user_attrs`, are those of `tell`.
         """
-        reports, many = failures_of(trial, is_lost=check_flag("lost", lost), user_attrs=user_attrs)
+        without_gaps, is_lost = self._core.conversion.without_gaps, check_flag("lost", lost)
+        reports, many = failures_of(trial, without_gaps, is_lost=is_lost, user_attrs=user_attrs)
         failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
 
@@ -308,7 +311,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
     @locked
     def heartbeat(self, trial: Trial | int | Sequence[Trial | int]) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
-        self._core.beat(failures_of(trial, takes_params=False)[0], "heartbeat")
+        self._core.beat(failures_of(trial)[0], "heartbeat")
 
     @locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:

@@ -44,6 +44,19 @@ def test_past_data_of_a_conditional_space_are_told_by_dicts_and_by_tables_with_g
     assert [t.params for t in again.trials] == rows
 
 
+@pytest.mark.parametrize("gap", [None, math.nan])
+def test_points_with_gaps_are_taken_by_all_calls(gap: float | None) -> None:
+    opt = optimizer(TREE, n_startup_trials=4)
+    run(opt, 6, tree)
+    point = {"model": "gp", "kernel": "rbf", "x": 0.2}
+    row = point | {"C": gap, "degree": gap}
+    assert [opt.tell(row, 1.0).params, opt.fail(row).params, opt.enqueue(row).params] == [point] * 3
+    for read in (opt.predict, opt.success_probability):
+        np.testing.assert_array_equal(read(row), read(point))
+        np.testing.assert_array_equal(read([row, point]), read([point, point]))
+    assert opt.enqueue({"model": "svm", "C": gap}).params == {"model": "svm"}  # suggested when it is asked
+
+
 def test_none_in_a_table_is_no_gap_where_it_is_a_choice() -> None:
     cap = bo.Categorical([None, "soft"], when={"kind": "wide"})
     opt = optimizer({"kind": ["wide", "flat"], "cap": cap, "x": (0.0, 1.0)})

@@ -5,8 +5,9 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.base import Params
+from bkbopt.spaces.values import is_missing
 
-__all__ = ["is_table", "named", "points_of", "rows_of"]
+__all__ = ["is_table", "named", "points_of", "rows_of", "whole"]
 
 
 def is_table(given: object) -> bool:
@@ -19,7 +20,13 @@ def points_of(given: Any, without_gaps: Callable[[Params], Params]) -> list[Para
     if is_table(given):
         return rows_of(given, without_gaps)
     is_one = isinstance(given, Mapping) or hasattr(given, "iloc")  # a row of a data frame is no list of points
-    return list(given) if isinstance(given, Iterable) and not is_one else [given]
+    return [whole(one, without_gaps) for one in (given if isinstance(given, Iterable) and not is_one else [given])]
+
+
+def whole(point: Any, without_gaps: Callable[[Params], Params]) -> Any:
+    """A point without the gaps of inactive parameters, as rows of JSON and of tables have them; all else as it is."""
+    has_gaps = isinstance(point, Mapping) and any(map(is_missing, point.values()))
+    return without_gaps(point) if has_gaps else point
 
 
 def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:

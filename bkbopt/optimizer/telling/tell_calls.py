@@ -13,7 +13,7 @@ import torch
 from bkbopt._support.arrays import UNKNOWN
 from bkbopt._support.checks import check_choice, check_flag
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer.arguments.frames import is_table, named, rows_of
+from bkbopt.optimizer.arguments.frames import is_table, named, rows_of, whole
 from bkbopt.optimizer.arguments.naming import as_names
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.aims import Aims
@@ -36,7 +36,7 @@ from bkbopt.optimizer.telling.told_columns import (
 from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.translation.rounded_points import note_near_points
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import is_missing, shown
+from bkbopt.spaces.values import shown
 
 __all__ = ["failures_of", "report_of", "tell"]
 
@@ -91,15 +91,24 @@ def report_of(given: Any, outcome: Outcome = NO_OUTCOME, *, takes_params: bool =
 
 
 def failures_of(
-    given: Any, *, is_lost: bool = False, user_attrs: Mapping[str, Any] | None = None, takes_params: bool = True
+    given: Any,
+    without_gaps: Callable[[Params], Params] | None = None,
+    *,
+    is_lost: bool = False,
+    user_attrs: Mapping[str, Any] | None = None,
 ) -> tuple[list[Report], bool]:
-    """The reports that a trial or point, or each of a list, has failed or is lost, and whether it was a list."""
+    """The reports that a trial or point, or each of a list, has failed or is lost, and whether it was a list.
+
+    `without_gaps` completes points, which are refused without it.
+    """
     many = isinstance(given, list | tuple | TrialList)
     trials = list(given) if many else [given]
+    if without_gaps is not None:
+        trials = [whole(one, without_gaps) for one in trials]
     attrs = attrs_by_row(as_attrs(user_attrs), {}, len(trials)) if many else [checked_attrs(user_attrs)]
     outcomes = [Outcome(is_lost=is_lost, user_attrs=own) for own in attrs]
     pairs = zip(trials, outcomes, strict=True)
-    return [report_of(one, outcome, takes_params=takes_params) for one, outcome in pairs], many
+    return [report_of(one, outcome, takes_params=without_gaps is not None) for one, outcome in pairs], many
 
 
 def _as_trial(given: Any) -> Trial | None:
@@ -205,22 +214,17 @@ def _reports_of(
     if is_table(trial):
         told = _from_table(trial, value, measured, std, columns, without_gaps, dict(user_attrs or {}), others)
     elif many:
-        targets = [_without_gaps(target, without_gaps) for target in trial]
+        targets = [whole(target, without_gaps) for target in trial]
         told = _Told(targets, value, measured, std, attrs_by_row(user_attrs or {}, others, len(targets)))
     else:
         one, of_std = (
             None if given is None else [_one(name, given, aims.k)] for name, given in ((argument, value), ("std", std))
         )
         attrs = simple_attrs(others) | checked_attrs(user_attrs)
-        target = _without_gaps(trial, without_gaps)
-        told = _Told([target], one, {name: [number] for name, number in measured.items()}, of_std, [attrs])
+        told = _Told(
+            [whole(trial, without_gaps)], one, {name: [number] for name, number in measured.items()}, of_std, [attrs]
+        )
     return _checked(told, argument, aims.k, aims.limits, invalid), many
-
-
-def _without_gaps(target: Any, without_gaps: Callable[[Params], Params]) -> Any:
-    """A point without the gaps of inactive parameters, as rows of JSON and of tables have them; all else as it is."""
-    has_gaps = isinstance(target, Mapping) and any(map(is_missing, target.values()))
-    return without_gaps(target) if has_gaps else target
 
 
 def _check_call(

@@ -5,8 +5,8 @@ from torch import Tensor
 
 __all__ = ["least_noise"]
 
-#: Values are of few kinds if there are at most MOST_KINDS, for each of which there are OF_EACH points or more. Largest
-#: least noise variance of such values, standardised units squared; see docs/design/fits.md.
+#: Values are of few kinds if there are at most MOST_KINDS, and at most one kind for OF_EACH points. Largest least noise
+#: variance of such values, standardised units squared; see docs/design/fits.md.
 MOST_KINDS, OF_EACH, LARGEST_LEAST = 10, 5, 0.1
 
 
