@@ -13,6 +13,7 @@ float32, and if it differs by little of the range. Rows of pools lie closer: `bk
 import logging
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class _Known:
     def __init__(self, points: Iterable[Point], space: Space) -> None:
         self.real = {key: p for key, p in space.keyed.items() if isinstance(p, Float) and p.step is None}
         self.points: dict[Shape, list[Point]] = {}
-        self._tables: dict[Shape, tuple[list[str], Floats, Floats]] = {}
+        self._tables: dict[Shape, _Table] = {}
         for point in points:
             self.points.setdefault(self._shape(point), []).append(point)
 
@@ -53,27 +54,69 @@ class _Known:
         rest = frozenset((key, value) for key, value in point.items() if key not in self.real)
         return rest, frozenset(point.keys() & self.real.keys())
 
-    def gaps(self, point: Point) -> tuple[list[Point], Floats, NDArray[np.bool_]]:
-        """The trials of a shape, their largest differences as shares of ranges, and whether they may be meant."""
+    def meant(self, point: Point) -> list[Point]:
+        """The trials whose numbers are those of the point, rounded, nearest first."""
+        rows, at = self._within(point, SHARE)
+        if not len(at):
+            return []
+        table = self._tables[shape := self._shape(point)]
+        agree = np.all(_are_rounded(table.rows[at], rows), axis=1)
+        return [self.points[shape][table.order[i]] for i in at[agree]]
+
+    def has_near(self, point: Point, share: float) -> bool:
+        """Whether a trial differs from the point by at most a `share` of each range."""
+        return len(self._within(point, share)[1]) > 0
+
+    def _within(self, point: Point, share: float) -> tuple[Floats, NDArray[np.intp]]:
+        """The `values` of a point, and the places of those rows that differ by at most a `share`, nearest first."""
         shape = self._shape(point)
         if shape not in self._tables:
             self._tables[shape] = self._table(shape)
-        names, rows, spans = self._tables[shape]
-        values = np.array([point[name] for name in names])
-        gaps = np.abs(rows - values)
+        table = self._tables[shape]
+        values = np.array([point[name] for name in table.names])
+        some = table.beside(values, share)
+        gaps, spans = np.abs(table.rows[some] - values), table.spans[some]
         shares = np.divide(gaps, spans, out=np.where(gaps > 0.0, np.inf, 0.0), where=spans > 0.0).max(1, initial=0.0)
-        agree = shares <= SHARE  # the digits of others are not looked at, which takes most of the time
-        if agree.any():
-            agree[agree] = np.all(_are_rounded(rows[agree], values), axis=1)
-        return self.points.get(shape, []), shares, agree
+        near = np.flatnonzero(shares <= share)
+        near = near[np.lexsort((table.order[some][near], shares[near]))]
+        return values, near + some.start
 
-    def _table(self, shape: Shape) -> tuple[list[str], Floats, Floats]:
-        """The names of the real parameters, and `rows` and `spans` of the trials of a shape."""
+    def _table(self, shape: Shape) -> "_Table":
         points, names = self.points.get(shape, []), sorted(shape[1])
         rows = np.array([[known[name] for name in names] for known in points]).reshape(len(points), len(names))
+        order = np.argsort(rows[:, 0], kind="stable") if names else np.arange(len(points))
         ends = [(self.real[name].low, self.real[name].high, self.real[name].log) for name in names]
         widths = np.array([np.log(high / low) if log else high - low for low, high, log in ends])
-        return names, rows, np.where([log for *_, log in ends], np.abs(rows), 1.0) * widths
+        spans = np.where([log for *_, log in ends], np.abs(rows), 1.0) * widths
+        return _Table(names, rows[order], spans[order], order)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The trials of a shape, sorted by their first real parameter.
+
+    Attributes:
+        names: names of the real parameters.
+        rows: see the module's table.
+        spans: see the module's table.
+        order: the number of each row's trial, (m,).
+    """
+
+    names: list[str]
+    rows: Floats
+    spans: Floats
+    order: NDArray[np.intp]
+
+    def beside(self, values: Floats, share: float) -> slice:
+        """Rows among which all are that differ by at most a `share`, by the first parameter."""
+        if not (len(self.names) and len(self.rows)):
+            return slice(0, len(self.rows))
+        first = self.rows[:, 0]
+        reach = (1.0 + 1e-9) * share * self.spans[:, 0] + 1e-14 * np.abs(first)  # a little more, because of rounding
+        start, low = np.searchsorted(first + reach, values[0], "left"), first - reach
+        is_sorted = low[-1] >= low[0]  # not where a logarithmic range has so many decades that all larger rows are near
+        stop = np.searchsorted(low, values[0], "right") if is_sorted else len(first)
+        return slice(int(start), int(stop))
 
 
 def _are_rounded(rows: Floats, values: Floats) -> NDArray[np.bool_]:
@@ -100,11 +143,10 @@ def meant_points(points: Sequence[Point], known: Iterable[Point], space: Space) 
     for i, point in enumerate(points):
         if frozenset(point.items()) in exact:
             continue
-        there, shares, agree = finder.gaps(point)
-        near = sorted(np.flatnonzero(agree).tolist(), key=shares.__getitem__)
-        free = [j for j in near if frozenset(there[j].items()) not in taken]
+        near = finder.meant(point)
+        free = (one for one in near if frozenset(one.items()) not in taken)
         if near:
-            out[i] = there[(free or near)[0]]
+            out[i] = next(free, near[0])
             taken.add(frozenset(out[i].items()))
     return out
 
@@ -133,7 +175,7 @@ def note_near_points(points: Sequence[Point], running: Iterable[Point], space: S
     finder = _Known(running, space)
     if not finder.points or len(finder.real) < FEWEST:
         return
-    n_near = sum(bool((finder.gaps(point)[1] <= NEAR).any()) for point in points)
+    n_near = sum(finder.has_near(point, NEAR) for point in points)
     if n_near >= max(FEWEST, len(points) / 2):
         logger.warning(
             "tell: %d of %d points lie very near to running trials, which go on running, since the points have other "
