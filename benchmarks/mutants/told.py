@@ -63,8 +63,8 @@ TOLD = (
     Fault(
         "two points with the same digits are one trial",
         "optimizer/translation/rounded_points.py",
-        "out[i] = there[(free or near)[0]]",
-        "out[i] = there[near[0]]",
+        "out[i] = next(free, near[0])",
+        "out[i] = near[0]",
         ROUNDED,
     ),
     Fault(
