@@ -70,8 +70,8 @@ TOLD = (
     Fault(
         "rounded numbers say nothing of the range",
         "optimizer/translation/rounded_points.py",
-        "agree = shares <= SHARE",
-        "agree = shares >= 0.0",
+        "self._within(point, SHARE)",
+        "self._within(point, 1e300)",
         ROUNDED,
     ),
     Fault(
