@@ -281,11 +281,14 @@ class LoggedDesigner:
         """The designer, updated with all changed trials; `call` is the name of the user's call, for errors.
 
         Raises:
-            NotReadyError: no trial has a value.
+            NotReadyError: no trial has a value, or none of one of several objectives.
         """
         if not self.log.n_complete:
             raise NotReadyError(f"{call}: expected at least one value of an objective, got none; call tell first.")
-        return self.update()
+        designer = self.update()
+        if self.aims.k > 1 and not designer.trained().ready:
+            raise NotReadyError(f"{call}: expected a value of each objective, got none of one; call tell first.")
+        return designer
 
     def point(self, entry: Entry) -> Point:
         """The point of an entry with the values that later spaces state for it."""

@@ -10,6 +10,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.plots import report
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 NAMED = {"loss": "minimize", "cost": "minimize"}
@@ -213,3 +214,24 @@ def test_rows_of_a_pool_that_are_partly_measured_are_evaluated() -> None:
         rows.append(trial.index)
         opt.tell(trial, [float(pool[trial.index].sum()), 1.0 - pool[trial.index][0] if i % 4 == 0 else None])
     assert sorted(rows) == list(range(30))
+
+
+def test_results_need_a_value_of_each_objective() -> None:
+    opt = optimizer()
+    for _ in range(3):
+        opt.tell(opt.ask(), [1.0, None])
+    for name in ("recommend", "recommend_front", "predict"):
+        with pytest.raises(NotReadyError, match=f"^{name}: expected a value of each objective, got none of one; call"):
+            getattr(opt, name)(*([{"x": 0.1, "y": 0.2}] if name == "predict" else []))
+    assert opt.single_objective("loss").recommend().params in [trial.params for trial in opt.trials]
+    assert opt.ask().state == "RUNNING"
+
+
+def test_reports_and_html_show_what_is_known(tmp_path: Path) -> None:
+    opt = run(optimizer(), 12)
+    report(opt, tmp_path / "run.html")
+    text = (tmp_path / "run.html").read_text(encoding="utf-8")
+    (partial,) = opt.trials[10].partial_values[:1]
+    assert partial is not None
+    assert f"{partial:.6g}" in text
+    assert f"{partial:.6g}" in opt._repr_html_()
