@@ -220,7 +220,7 @@ def test_results_need_a_value_of_each_objective() -> None:
     opt = optimizer()
     for _ in range(3):
         opt.tell(opt.ask(), [1.0, None])
-    for name in ("recommend", "recommend_front", "predict"):
+    for name in ("recommend_front", "predict"):
         with pytest.raises(NotReadyError, match=f"^{name}: expected a value of each objective, got none of one; call"):
             getattr(opt, name)(*([{"x": 0.1, "y": 0.2}] if name == "predict" else []))
     assert opt.single_objective("loss").recommend().params in [trial.params for trial in opt.trials]
