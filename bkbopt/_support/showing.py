@@ -3,8 +3,11 @@
 import inspect
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
 
-__all__ = ["LONGEST", "shortened", "shown_call", "with_deviation"]
+__all__ = ["LONGEST", "shortened", "shown_call", "shown_record", "with_deviation"]
 
 #: Most digits of a number.
 DIGITS = 6
@@ -25,6 +28,32 @@ def shown_call(kind: type, arguments: Mapping[str, object]) -> str:
     # Some values, such as arrays, have no single truth when compared: their texts are.
     texts = [f"{name}={value!r}" for name, value in given.items() if repr(value) != repr(parameters[name].default)]
     return f"{kind.__name__}({', '.join(texts)})"
+
+
+def shown_record(record: Any) -> str:
+    """A dataclass without the fields that are None, or empty tuples and mappings; times are as in ISO 8601.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from bkbopt._support.showing import shown_record
+        >>> @dataclass
+        ... class Point:
+        ...     x: float
+        ...     label: str | None = None
+        >>> shown_record(Point(0.5)), shown_record(Point(0.5, "a"))
+        ('Point(x=0.5)', "Point(x=0.5, label='a')")
+    """
+    shown = ((field.name, getattr(record, field.name)) for field in fields(record) if field.repr)
+    texts = (f"{name}={_text(value)}" for name, value in shown if not (value is None or _is_empty(value)))
+    return f"{type(record).__name__}({', '.join(texts)})"
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, tuple | Mapping) and not value
+
+
+def _text(value: object) -> str:
+    return value.isoformat(" ") if isinstance(value, datetime) else repr(value)
 
 
 def with_deviation(mean: float, sd: float) -> str:

@@ -1,4 +1,4 @@
-"""Objects shown as the calls that make them, with the arguments that were given."""
+"""Objects shown as the calls that make them, with the arguments that were given, and records without gaps."""
 
 import pytest
 
@@ -54,3 +54,18 @@ def test_long_names_are_shortened_in_the_middle_and_remain_different() -> None:
     names = ["x", "model.encoder.layers.attention.dropout", "a" * 20 + "1" + "b" * 20, "a" * 20 + "2" + "b" * 20]
     assert shortened(names[:2]) == ["x", "model.encod\u2026tion.dropout"]
     assert len(set(shortened(names))) == 4
+
+
+def test_trials_and_recommendations_show_what_is_known() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    running = opt.ask()
+    at = running.asked_at
+    assert at is not None
+    assert repr(running) == f"Trial(id=0, params={{'x': 0.5}}, state='RUNNING', asked_at={at.isoformat(' ')})"
+    told = opt.tell(running, 0.25, std=0.0, user_attrs={"host": ""})
+    assert repr(told).startswith(
+        "Trial(id=0, params={'x': 0.5}, state='COMPLETE', values=(0.25,), stds=(0.0,), asked_at="
+    )
+    assert repr(told).endswith(", user_attrs={'host': ''})")
+    choice = opt.recommend()
+    assert repr(choice) == f"Recommendation(params={{'x': 0.5}}, mean={choice.mean!r}, std={choice.std!r})"

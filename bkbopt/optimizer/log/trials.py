@@ -9,6 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
+from bkbopt._support.showing import shown_record
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log.limits import Limit, Limits
 from bkbopt.search.trials.reports import Diagnostics
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trial:
     """An immutable record of a trial at the time of the call that returned it.
 
@@ -73,6 +74,10 @@ class Trial:
     def __hash__(self) -> int:
         """That of the id: equal trials have the same one."""
         return hash(self.id)
+
+    def __repr__(self) -> str:
+        """What is told of the trial."""
+        return shown_record(self)
 
     @property
     def value(self) -> float | None:

@@ -4,6 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bkbopt._support.showing import shown_record
+
 __all__ = ["Diagnostics", "FrontPoint", "Recommendation", "RegretCertificate", "Residual"]
 
 
@@ -39,7 +41,7 @@ class Diagnostics:
     confidence_gap: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendation:
     """The recommended point.
 
@@ -60,8 +62,12 @@ class Recommendation:
     label: Hashable | None = None
     feasibility: float | None = None
 
+    def __repr__(self) -> str:
+        """What is known of the point."""
+        return shown_record(self)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class FrontPoint:
     """A point of the recommended Pareto front.
 
@@ -81,6 +87,10 @@ class FrontPoint:
     stds: tuple[float, ...]
     label: Hashable | None = None
     feasibility: float | None = None
+
+    def __repr__(self) -> str:
+        """What is known of the point."""
+        return shown_record(self)
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class Residual:
     score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegretCertificate:
     """An upper bound of the regret of a point.
 
@@ -125,3 +135,7 @@ class RegretCertificate:
     confidence_gap: float
     beta: float
     feasibility: float | None = None
+
+    def __repr__(self) -> str:
+        """What is known of the point."""
+        return shown_record(self)
