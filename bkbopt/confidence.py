@@ -78,7 +78,6 @@ class Confidence(Protocol):
 
     def __call__(self, context: ScheduleContext) -> float:
         """beta, which multiplies a standard deviation."""
-        ...
 
 
 @dataclass(frozen=True)

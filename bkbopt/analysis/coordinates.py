@@ -34,7 +34,6 @@ class Coordinates(Protocol):
 
     def dimensions(self, n: int) -> list[Dimension]:
         """All parameters that vary, each with at most `n` numbers (listed values are all included)."""
-        ...
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
         """The recommended point, some of its parameters replaced by `at`, `(k,)`.
@@ -46,30 +45,24 @@ class Coordinates(Protocol):
             ArgumentError: `at` has a parameter that does not exist or is inactive, or a value outside of the space.
             NotReadyError: there are no values yet.
         """
-        ...
 
     def inactive(self, name: str, u: Tensor) -> str:
         """The reason why a parameter is inactive at `u (k,)`, as text; empty if it is active."""
-        ...
 
     def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
         """A mask (n,) of the points at which all of the dimensions are active."""
-        ...
 
     def encoded(self, U: Tensor) -> Tensor:
         """The points in the model's encoding, `X (n, d)`."""
-        ...
 
     def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
         """A sample of points `(<= n, k)`: quasi-random in a box, random arms of a pool.
 
         Switches (parameters on which others are conditional) have the values of the recommended point, changed by `at`.
         """
-        ...
 
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """Two independent samples `(n, k)` of points whose columns are drawn independently."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -62,11 +62,9 @@ class Kernel(Protocol):
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """The matrix k(X1, X2) `(n1, n2)`, y squared."""
-        ...
 
     def diag(self, X: Tensor) -> Tensor:
         """The prior variances k(x, x) `(n,)`, y squared."""
-        ...
 
 
 @runtime_checkable
@@ -76,15 +74,12 @@ class FittableKernel(Kernel, Protocol):
     @property
     def theta(self) -> Tensor:
         """Unconstrained hyper-parameters `(p,)`."""
-        ...
 
     def with_theta(self, theta: Tensor) -> "FittableKernel":
         """The same kernel at other hyper-parameters; differentiable in `theta`."""
-        ...
 
     def log_prior(self) -> Tensor:
         """Log prior density of the hyper-parameters, a scalar that is differentiable in `theta`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -145,23 +140,19 @@ class ClosedFormKernel(FittableKernel, Protocol):
 
     def with_theta(self, theta: Tensor) -> "ClosedFormKernel":
         """See `FittableKernel`."""
-        ...
 
     @property
     def prior(self) -> NormalPrior:
         """The prior of theta."""
-        ...
 
     def by_theta(self, U: Tensor) -> ByTheta:
         """A function of theta that returns K(U, U) `(n, n)` and the map from a symmetric dL/dK to dL/dtheta.
 
         The caller may overwrite the matrix before it calls the map.
         """
-        ...
 
     def sloped(self, X2: Tensor) -> Sloped:
         """A function of X1 that returns K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
-        ...
 
 
 def placed(kernel: KernelT, device: torch.device | None) -> KernelT:

@@ -101,7 +101,6 @@ class Predictor(Protocol):
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`."""
-        ...
 
 
 @dataclass(frozen=True)

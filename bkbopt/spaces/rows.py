@@ -38,21 +38,17 @@ class RowSource(Protocol):
 
     def __len__(self) -> int:
         """Number of rows."""
-        ...
 
     def __getitem__(self, key: int | slice | Tensor, /) -> Tensor:
         """One row, or some."""
-        ...
 
     @property
     def shape(self) -> Sequence[int]:
         """Rows and columns."""
-        ...
 
     @property
     def device(self) -> torch.device:
         """The device of rows that are read."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,11 +32,9 @@ class Scale(Protocol):
 
     def encoded(self, positions: Positions) -> Array:
         """Encode positions."""
-        ...
 
     def nearest(self, encoded: Array) -> Positions:
         """Give the feasible position nearest to each number, as distances are on the encoded scale."""
-        ...
 
 
 class Real(ABC):

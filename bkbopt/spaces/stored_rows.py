@@ -49,11 +49,9 @@ class Labels(Protocol):
 
     def __getitem__(self, row: int) -> Hashable:
         """The label of a row."""
-        ...
 
     def rows_of(self, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
         """Label and row, for each row that has one of the labels `names`, in order of the rows."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

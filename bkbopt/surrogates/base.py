@@ -54,28 +54,23 @@ class Surrogate(Protocol):
     @property
     def kernel(self) -> Kernel:
         """The kernel; `NotReadyError` before it is known (see `has_kernel`)."""
-        ...
 
     @property
     def has_kernel(self) -> bool:
         """Whether the kernel is known: one was given, or the first observation has set the dimension."""
-        ...
 
     def observe(self, X: object, y: object, weight: object = None, *, in_turn: bool = False) -> None:
         """Learn the values `y (n,)` of the points `X (n, d)`, with noise variances `noise` / `weight (n,)`.
 
         With `in_turn` the posterior is bit for bit that of one call for each value.
         """
-        ...
 
     def posterior(self, X: object) -> Posterior:
         """The posterior at the points `X (n, d)`, given the observations."""
-        ...
 
     @property
     def model(self) -> Model:
         """The posterior given the observations, immutable; `NotReadyError` before the first observation."""
-        ...
 
     def fantasy(self, pending: Tensor, *, beyond_budget: bool = False) -> Model:
         """The *fantasy*: the posterior as if each point of `pending (p, d)` had been evaluated at its posterior mean.
@@ -87,35 +82,28 @@ class Surrogate(Protocol):
             beyond_budget: whether pending points may be inducing points beyond the budget. Their variances then fall
                 also where the budget binds, but epochs end when one of them is observed.
         """
-        ...
 
     def anchor(self) -> Anchor | None:
         """The posterior, from which fantasies will follow after other values; None if they follow from the latest."""
-        ...
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Raise `ArgumentError` for a kernel that this class of surrogate cannot use."""
-        ...
 
     def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
         """Replace data and hyper-parameters, and recompute the posterior from scratch."""
-        ...
 
     def fitted(self) -> Tensor:
         """Posterior mean at the unique observed points, (u,), units of y."""
-        ...
 
     @property
     def inducing(self) -> Tensor:
         """Inducing points (m, d)."""
-        ...
 
     def effective_dimension(self) -> float:
         """An upper bound of d_eff = Tr K (K + lam I)^-1; equal to d_eff if every point is an inducing point.
 
         It is `leverage_sum` with the term of each point's residual, n residual / lam, replaced by 1 where it is larger.
         """
-        ...
 
     def leverage_sum(self) -> float:
         """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5).
@@ -123,24 +111,19 @@ class Surrogate(Protocol):
         Where the budget of inducing points binds, it may be many times `effective_dimension`. For a dictionary of
         accuracy eps <= 1/2 the two are equal, since n residual is then at most lam eps / (1 - eps) for every point.
         """
-        ...
 
     @property
     def log_growth(self) -> float:
         """An upper bound of logdet(I + K / lam) over all evaluations; infinite if none is known."""
-        ...
 
     def of_limits(self) -> "Surrogate":
         """The surrogate, without data, of constraints and failing: probabilities follow from its variances."""
-        ...
 
     def bind_objects(self, objects: list[object]) -> None:
         """Interpret points as indices into `objects`, on which the kernel is evaluated."""
-        ...
 
     def options(self) -> dict[str, object]:
         """The constructor's arguments except the kernel, and `needs_kernel`: whether the user gave a kernel."""
-        ...
 
 
 class MakesSurrogate(Protocol):
@@ -148,7 +131,6 @@ class MakesSurrogate(Protocol):
 
     def as_surrogate(self) -> Surrogate:
         """A surrogate without data."""
-        ...
 
 
 class SurrogateBase(ABC, Generic[T]):

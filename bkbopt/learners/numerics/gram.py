@@ -35,20 +35,16 @@ class Gram(Protocol):
     @property
     def is_builtin(self) -> bool:
         """Whether the kernel is one of the package, which cannot fail; user code may."""
-        ...
 
     @property
     def kernel(self) -> Kernel:
         """The same on tensors."""
-        ...
 
     def __call__(self, A: Array, B: Array) -> Array:
         """The matrix k(A, B) `(n1, n2)`, C-contiguous."""
-        ...
 
     def diag(self, A: Array) -> Array:
         """The prior variances k(x, x) `(n,)`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,6 @@ class Conversion(Protocol):
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """Points of complete sets of parameters; raises an error for one that is not in the space or pool."""
-        ...
 
     def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
         """The points of parameters that are told; numbers of a row of the pool, or of a trial, may have been rounded.
@@ -38,55 +37,42 @@ class Conversion(Protocol):
 
         Raises the errors of `points`.
         """
-        ...
 
     def fixed(self, params: Params, argument: str) -> Point:
         """The partial point of some of the parameters; raises the errors of `points`, which name the `argument`."""
-        ...
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point, or of a partial point; `index` is its row of the pool, if known."""
-        ...
 
     def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
         """The name of a row of the pool by its `id_column`; None if it has none, or another point than this one."""
-        ...
 
     def labels(self, params: Params) -> dict[str, Any]:
         """The labels of a product's parts among some of the parameters; raises a ValueError for one that is none."""
-        ...
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
         """The parameters of a trial that a file has, `trial`, with the point; it may be one of an earlier pool."""
-        ...
 
     def holds(self, point: Point) -> bool:
         """Whether the current space or pool has points with these values."""
-        ...
 
     def without_gaps(self, row: Params) -> Params:
         """A row of a table with the values that its cells mean, without the empty cells of inactive parameters."""
-        ...
 
     def index(self, point: Point, row: Params) -> int | None:
         """The row of the pool with this point; None for a space, a partial point, and arms that were removed."""
-        ...
 
     def as_named(self, index: int | None, params: Params) -> int | None:
         """A row of the pool, or that of its twins, rows with equal values, which `params` names; None for a space."""
-        ...
 
     def naming(self, trial: Trial, is_present: bool) -> Params:
         """What names the row of a trial, of the present pool or an earlier one; empty if nothing does."""
-        ...
 
     def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
         """Whether `params` names another row than that of a trial with the same values; see `naming`."""
-        ...
 
     def name(self, trial: Trial) -> Hashable | None:
         """What a trial's row has in common with no other row, in all pools; None if rows have no names."""
-        ...
 
     def without_trials(
         self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
@@ -95,15 +81,12 @@ class Conversion(Protocol):
 
         Trials have the rows that are `used`, and those with the names of trials of `earlier` pools.
         """
-        ...
 
     def stored(self, point: Point) -> dict[str, Any]:
         """The parameters of a point, or of a partial point, as JSON values."""
-        ...
 
     def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
         """The inverse of `stored`, for complete or partial points; raises the errors of `points`."""
-        ...
 
 
 @dataclass(frozen=True)

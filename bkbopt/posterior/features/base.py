@@ -22,19 +22,15 @@ class FeatureMap(Protocol):
     @property
     def size(self) -> int:
         """Number of features r."""
-        ...
 
     def __call__(self, X: Tensor) -> Tensor:
         """Features `Z (n, r)` of the points `X (n, d)`."""
-        ...
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """k(x, x) - |z(x)|^2 `(n,)`, at least zero; `Z` = self(X) is an argument so that it is not computed twice."""
-        ...
 
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """K(X, X) - Z Z^T `(n, n)`, the joint form of the residual."""
-        ...
 
 
 class ZeroResidual:

@@ -119,43 +119,34 @@ class CandidateSet(Protocol):
     @property
     def n_arms(self) -> int | None:
         """Number of points of a list, or of a product."""
-        ...
 
     @property
     def is_listed(self) -> bool:
         """Whether a search compares all points, so that its choice is exact and exhaustion is detected."""
-        ...
 
     @property
     def is_discrete(self) -> bool:
         """Whether the same point can be proposed twice by chance."""
-        ...
 
     @property
     def has_many_choices(self) -> bool:
         """Whether the choices without an order have so many combinations that they could not be listed."""
-        ...
 
     @property
     def coordinate_perturbation(self) -> Perturbed | None:
         """The coordinate perturbations of the set; None if its search compares all points."""
-        ...
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """The point with the largest score."""
-        ...
 
     def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """A random point that is not in `taken (t, d)`; see `Scope`."""
-        ...
 
     def off_ends(self, choice: Choice, scope: Scope) -> Choice:
         """The choice, moved away from ends of ranges near which the first incumbent is; the same one from a list."""
-        ...
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
-        ...
 
 
 def first_then_blocks(U: Tensor) -> tuple[Tensor, ...]:

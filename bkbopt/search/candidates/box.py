@@ -64,7 +64,6 @@ class Greedy(Criterion, Protocol):
 
     def in_batch_order(self, X: Tensor, finished: Any, spreads: bool, *, still_open: float) -> Iterator[int]:
         """See `UpperBound.in_batch_order`."""
-        ...
 
 
 @dataclass(frozen=True)

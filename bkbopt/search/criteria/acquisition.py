@@ -48,7 +48,6 @@ class Acquisition(Protocol):
 
     def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Scores `(n,)`."""
-        ...
 
 
 @runtime_checkable
@@ -57,7 +56,6 @@ class ClosedFormAcquisition(Acquisition, Protocol):
 
     def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores and their derivatives by mean and variance, each `(n,)`."""
-        ...
 
 
 @dataclass(frozen=True)

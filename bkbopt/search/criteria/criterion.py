@@ -89,11 +89,9 @@ class Criterion(Protocol):
 
     def __call__(self, X: Tensor) -> Tensor:
         """Scores `(n,)` of the points `X (n, d)`."""
-        ...
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """The rows of a pool that are not `closed (A,)`, larger scores first; the rows that come may be closed."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,9 @@ class SlopedScore(Protocol):
 
     def __call__(self, X: Tensor) -> Tensor:
         """Scores `(n,)` of the points `X (n, d)`."""
-        ...
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Scores `(n,)` and their gradients `(n, d)` at the points `X (n, d)`."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +63,6 @@ class PlainScore(Protocol):
 
     def plain(self) -> "PlainBound | None":
         """The bound as arrays; None where compiled loops do not have its kernel."""
-        ...
 
 
 def plain_bound_of(score: Score) -> "PlainBound | None":

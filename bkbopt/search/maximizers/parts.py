@@ -66,11 +66,9 @@ class Part(Protocol):
 
     def __len__(self) -> int:
         """Number of rows."""
-        ...
 
     def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
         """Compute mean and standard deviation of all rows, as rows of a version; `done` receives numbers of rows."""
-        ...
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
         """The rows with the largest bounds mu + width[version] sd, at most `most`, whose bounds exceed `above`.
@@ -82,19 +80,15 @@ class Part(Protocol):
             closed: (n,), which may not be chosen; of length 0 if all may.
             current: a version whose rows are left out, since they have been computed.
         """
-        ...
 
     def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
         """Mean and variance of the `rows (k,)`, exactly, which become rows of a `version`; (k,) both."""
-        ...
 
     def fold(self, growth: Floats, drift: Floats) -> None:
         """Write all bounds in terms of one version, number 0, given g_v and drift_v (versions,); see `versions.py`."""
-        ...
 
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
         """The values, (n, ...), at all rows of a function of encoded rows `(b, d)` with `size` features."""
-        ...
 
 
 class LocalPart:
