@@ -23,7 +23,10 @@ __all__ = ["Conversion", "conversion_of"]
 
 
 class Conversion(Protocol):
-    """The conversion between parameters and points for a space or a pool."""
+    """The conversion between parameters and points for a space or a pool.
+
+    Methods about rows of a pool have bodies, which are those of a space.
+    """
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """Points of complete sets of parameters; raises an error for one that is not in the space or pool."""
@@ -46,9 +49,11 @@ class Conversion(Protocol):
 
     def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
         """The name of a row of the pool by its `id_column`; None if it has none, or another point than this one."""
+        return None
 
     def labels(self, params: Params) -> dict[str, Any]:
         """The labels of a product's parts among some of the parameters; raises a ValueError for one that is none."""
+        return {}
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
         """The parameters of a trial that a file has, `trial`, with the point; it may be one of an earlier pool."""
@@ -61,18 +66,23 @@ class Conversion(Protocol):
 
     def index(self, point: Point, row: Params) -> int | None:
         """The row of the pool with this point; None for a space, a partial point, and arms that were removed."""
+        return None
 
     def as_named(self, index: int | None, params: Params) -> int | None:
         """A row of the pool, or that of its twins, rows with equal values, which `params` names; None for a space."""
+        return None
 
     def naming(self, trial: Trial, is_present: bool) -> Params:
         """What names the row of a trial, of the present pool or an earlier one; empty if nothing does."""
+        return {}
 
     def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
         """Whether `params` names another row than that of a trial with the same values; see `naming`."""
+        return False
 
     def name(self, trial: Trial) -> Hashable | None:
         """What a trial's row has in common with no other row, in all pools; None if rows have no names."""
+        return None
 
     def without_trials(
         self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
@@ -81,6 +91,7 @@ class Conversion(Protocol):
 
         Trials have the rows that are `used`, and those with the names of trials of `earlier` pools.
         """
+        return list(rows)
 
     def stored(self, point: Point) -> dict[str, Any]:
         """The parameters of a point, or of a partial point, as JSON values."""
@@ -90,7 +101,7 @@ class Conversion(Protocol):
 
 
 @dataclass(frozen=True)
-class SpaceConversion:
+class SpaceConversion(Conversion):
     """See `Conversion`."""
 
     space: Space
@@ -110,14 +121,6 @@ class SpaceConversion:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Conversion`."""
         return self.space.external([point])[0]
-
-    def label(self, index: int | None, point: Point | None = None) -> None:
-        """See `Conversion`."""
-        return
-
-    def labels(self, params: Params) -> dict[str, Any]:
-        """See `Conversion`."""
-        return {}
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
         """See `Conversion`."""
@@ -144,32 +147,6 @@ class SpaceConversion:
             with contextlib.suppress(ArgumentError):  # a wrong value of a switch is refused with the other values
                 gaps |= empty - set(self.space.active(cells))
         return {name: cell for name, cell in cells.items() if name not in gaps}
-
-    def index(self, point: Point, row: Params) -> None:
-        """See `Conversion`."""
-        return
-
-    def as_named(self, index: int | None, params: Params) -> None:
-        """See `Conversion`."""
-        return
-
-    def naming(self, trial: Trial, is_present: bool) -> Params:
-        """See `Conversion`."""
-        return {}
-
-    def is_other_row(self, trial: Trial, is_present: bool, params: Params) -> bool:
-        """See `Conversion`."""
-        return False
-
-    def name(self, trial: Trial) -> None:
-        """See `Conversion`."""
-        return
-
-    def without_trials(
-        self, rows: Sequence[int | None], used: Iterable[int | None], earlier: Iterable[Trial]
-    ) -> list[int | None]:
-        """See `Conversion`."""
-        return list(rows)
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Conversion`."""
