@@ -253,7 +253,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             ArgumentTypeError: an argument has the wrong type.
         """
         more = {"constraints": constraints, "std": std, "columns": columns, "invalid": invalid, "replace": replace}
-        told, many = tell(self._core, self._aims, trial, value, user_attrs=user_attrs, again=again, **more)
+        told, many = tell(self._core, trial, value, user_attrs=user_attrs, again=again, **more)
         return told if many else told[0]
 
     @locked
@@ -270,7 +270,7 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
         """
         check_known("tell_rows", more, types.TellOptions)
         arms = arms_of(self.pool, rows)
-        return tell(self._core, self._aims, arms, values, argument="values", **more)[0]
+        return tell(self._core, arms, values, argument="values", **more)[0]
 
     @overload
     def fail(self, trial: types.OneTrial, **more: Unpack[types.FailOptions]) -> Trial: ...

@@ -17,7 +17,6 @@ from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.designers.locking import HasLog
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log import limits, log_rows
-from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.log_file import LogFile
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.log_schema import to_json
@@ -63,13 +62,13 @@ _NO_VALUE = {
 STARTUP = 10
 
 
-def describe_options(core: LoggedDesigner, aims: Aims, acquisition: object) -> dict[str, Any]:
+def describe_options(core: LoggedDesigner, acquisition: object) -> dict[str, Any]:
     """The arguments of an optimizer as a log stores them.
 
     Raises:
         ArgumentError: an argument cannot be stored.
     """
-    options = core.designer.options
+    options, aims = core.designer.options, core.aims
     check_text(to_json(list(aims.objectives)), "directions", "names")
     check_text(to_json(list(aims.limits)), "constraints", "names")
     return {

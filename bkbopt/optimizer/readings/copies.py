@@ -90,4 +90,4 @@ class Copies(Given):
 
     def _describe(self) -> dict[str, Any]:
         """The arguments as a log stores them."""
-        return saving.describe_options(self._core, self._aims, self._acquisition)
+        return saving.describe_options(self._core, self._acquisition)

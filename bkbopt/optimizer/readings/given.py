@@ -6,7 +6,6 @@ from bkbopt.confidence import Confidence
 from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.designers.locking import HasLog, locked
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
-from bkbopt.optimizer.log.aims import Aims
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
@@ -90,7 +89,7 @@ class Given(HasLog):
 
         For people: the surrogate is the name of its class with its options, `feasible` its rules, or that it is there.
         """
-        return _shown(self._core, self._aims, self._acquisition)
+        return _shown(self._core, self._acquisition)
 
     @property
     @locked
@@ -105,13 +104,13 @@ class Given(HasLog):
         return self._core.designer.problem.pool
 
 
-def _shown(core: LoggedDesigner, aims: Aims, rule: object) -> dict[str, Any]:
+def _shown(core: LoggedDesigner, rule: object) -> dict[str, Any]:
     """What an optimizer was made with; see `Optimizer.options`."""
     options, models = core.designer.options, core.designer.options.models
     given = {name: value for name, value in models.surrogate.options().items() if name != "needs_kernel"}
     return {
-        "directions": aims.as_given,
-        "constraints": aims.texts,
+        "directions": core.aims.as_given,
+        "constraints": core.aims.texts,
         "n_startup_trials": options.n_startup_trials,
         "surrogate": f"{type(models.surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
         "acquisition": rule if isinstance(rule, str) else getattr(rule, "__name__", "a function"),

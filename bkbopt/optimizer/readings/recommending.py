@@ -25,7 +25,7 @@ class Recommending(Given):
         A trial that was told without the value of a constraint counts only if no other trial is feasible.
         `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
         """
-        return detached(best_trials.best_trial(self._core.log, self.directions, self.constraints))
+        return detached(best_trials.best_trial(self._core.log, self._aims))
 
     @property
     @locked
@@ -35,7 +35,7 @@ class Recommending(Given):
         With noise these values are too good, see `recommend_front`. A trial that was told without the value of a
         constraint counts only if no other trial is feasible. `NotReadyError` if there is none.
         """
-        return [detached(trial) for trial in best_trials.front(self._core.log, self.directions, self.constraints)]
+        return [detached(trial) for trial in best_trials.front(self._core.log, self._aims)]
 
     @locked
     def hypervolume(self, reference: Sequence[float] | Mapping[str, float]) -> float:
@@ -50,7 +50,7 @@ class Recommending(Given):
         """
         given = by_label(reference, self.objectives)
         point = in_order("reference", given, self.objectives) if isinstance(given, Mapping) else given
-        return best_trials.hypervolume(self._core.log, self.directions, self.constraints, point)
+        return best_trials.hypervolume(self._core.log, self._aims, point)
 
     @locked
     def recommend(self, *, fixed: Params | None = None) -> Recommendation:

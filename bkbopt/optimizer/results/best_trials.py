@@ -8,6 +8,7 @@ import numpy as np
 
 from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.trial_log import TrialLog
 from bkbopt.optimizer.log.trials import Trial
 from bkbopt.search.criteria.pareto import hypervolume as volume_above
@@ -19,13 +20,13 @@ from bkbopt.spaces.values import shown
 __all__ = ["best_trial", "front", "hypervolume"]
 
 
-def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> np.ndarray:
+def _gains(trials: Sequence[Trial], aims: Aims) -> np.ndarray:
     """Values (n, k), with the sign such that larger is better."""
-    signs = np.array([*map(sign_of, directions)])
-    return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
+    signs = np.array([*map(sign_of, aims.directions)])
+    return signs * np.array([trial.values for trial in trials]).reshape(-1, aims.k)
 
 
-def _candidates(log: TrialLog, call: str, constraints: Sequence[str]) -> list[Trial]:
+def _candidates(log: TrialLog, aims: Aims, call: str) -> list[Trial]:
     """The feasible trials; those without a value of some constraint only if there are no others."""
     found = [trial for trial in log if trial.values and trial.state == COMPLETE]
     if not found:
@@ -34,32 +35,27 @@ def _candidates(log: TrialLog, call: str, constraints: Sequence[str]) -> list[Tr
     if not feasible:
         hint = "recommend has the nearest point" if call == "best_trial" else "trials has the constraints' values"
         raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
-    return [trial for trial in feasible if all(name in trial.constraints for name in constraints)] or feasible
+    return [trial for trial in feasible if all(name in trial.constraints for name in aims.constraints)] or feasible
 
 
-def best_trial(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> Trial:
+def best_trial(log: TrialLog, aims: Aims) -> Trial:
     """See `Optimizer.best_trial`."""
-    if len(directions) > 1:
+    if aims.k > 1:
         raise ArgumentError("best_trial: expected a single objective, got several; see best_trials.")
-    feasible = _candidates(log, "best_trial", constraints)
-    return feasible[int(_gains(feasible, directions)[:, 0].argmax())]
+    feasible = _candidates(log, aims, "best_trial")
+    return feasible[int(_gains(feasible, aims)[:, 0].argmax())]
 
 
-def front(
-    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], call: str = "best_trials"
-) -> list[Trial]:
+def front(log: TrialLog, aims: Aims, call: str = "best_trials") -> list[Trial]:
     """See `Optimizer.best_trials`; in order of their ids. Errors name the user's `call`."""
-    feasible = _candidates(log, call, constraints)
-    Y = _gains(feasible, directions)
-    return [feasible[i] for i in sorted(non_dominated(Y))]
+    feasible = _candidates(log, aims, call)
+    return [feasible[i] for i in sorted(non_dominated(_gains(feasible, aims)))]
 
 
-def hypervolume(
-    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], reference: Sequence[float]
-) -> float:
+def hypervolume(log: TrialLog, aims: Aims, reference: Sequence[float]) -> float:
     """See `Optimizer.hypervolume`."""
-    low = _reference(reference, len(directions)) * [*map(sign_of, directions)]
-    Y = _gains(front(log, directions, constraints, "hypervolume"), directions)
+    low = _reference(reference, aims.k) * [*map(sign_of, aims.directions)]
+    Y = _gains(front(log, aims, "hypervolume"), aims)
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
     corner, points = (np.ldexp(part, -exponents) for part in (low, Y))

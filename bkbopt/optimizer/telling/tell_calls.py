@@ -118,7 +118,6 @@ def _as_trial(given: Any) -> Trial | None:
 
 def tell(
     core: LoggedDesigner,
-    aims: Aims,
     trial: Any,
     value: Any,
     *,
@@ -132,7 +131,6 @@ def tell(
 
     Args:
         core: the log with its designer.
-        aims: of the optimizer.
         trial: the trial or trials.
         value: the value or values.
         argument: the name of `value` in the user's call, for messages.
@@ -142,16 +140,7 @@ def tell(
         more: the other arguments of `Optimizer.tell`.
     """
     problem = core.designer.problem
-    reports, many = _reports_of(
-        trial,
-        value,
-        argument=argument,
-        std=std,
-        aims=aims,
-        param_names=problem.candidates.names,
-        without_gaps=core.conversion.without_gaps,
-        **more,
-    )
+    reports, many = _reports_of(core, trial, value, argument=argument, std=std, **more)
     if not check_flag("again", again):
         if not many or replace:
             raise ArgumentError("again: expected True for a single trial, and with replace=True, got False.")
@@ -160,7 +149,7 @@ def tell(
     told = (core.replace if check_flag("replace", replace) else core.finish)(reports, "tell")
     points = [trial for report, trial in zip(reports, told, strict=True) if isinstance(report.target, Mapping)]
     if not core.has_noted_constraints:
-        core.has_noted_constraints = note_missing_constraints(told, aims.constraints)
+        core.has_noted_constraints = note_missing_constraints(told, core.aims.constraints)
     if problem.space is not None and core.log.running:
         new = [core.log.entries[trial.id].point for trial in points if trial.id >= n_before]
         note_near_points(new, (core.log.entries[i].point for i in core.log.running), problem.space)
@@ -172,14 +161,12 @@ def tell(
 
 
 def _reports_of(
+    core: LoggedDesigner,
     trial: Any,
     value: Any,
     *,
     argument: str,
     std: Any,
-    aims: Aims,
-    param_names: Sequence[str],
-    without_gaps: Callable[[Params], Params],
     constraints: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     invalid: str = "raise",
@@ -193,11 +180,12 @@ def _reports_of(
     """
     many = is_table(trial) or isinstance(trial, list | tuple | TrialList)
     _check_call(trial, value, constraints, columns, invalid, user_attrs, many=many)
+    aims, without_gaps = core.aims, core.conversion.without_gaps
     by_name = apart(argument, value, aims.objectives, many=many)
     value, others = by_name.values, dict(by_name.others)
     measured = {name: others[name] for name in aims.limits if name in others} | dict(constraints or {})
     if others:
-        known = {*aims.limits, *param_names, *_names_of(trial, others, many=many)}
+        known = {*aims.limits, *core.designer.problem.candidates.names, *_names_of(trial, others, many=many)}
         others = {name: item for name, item in others.items() if name not in known}
         _check_misspelt(argument, others, [name for name in aims.constraints if name not in measured])
     if value is None and not measured:
