@@ -148,15 +148,8 @@ SHELL = (
     Fault(
         "a trial is told twice from the shell",
         "adapters/shell/writing.py",
-        'check_running(entry, number, n_trials, call, "--replace")',
-        "entry",
-        LOG_COMMANDS,
-    ),
-    Fault(
-        "a trial is recovered that is not silent",
-        "adapters/shell/writing.py",
-        "if e.silence(now) >= older_than]",
-        "if e.silence(now) >= 0.0]",
+        'check_running(found, number, call, "--replace")',
+        "found[0]",
         LOG_COMMANDS,
     ),
     Fault(

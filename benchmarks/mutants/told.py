@@ -340,4 +340,11 @@ TOLD = (
         "return None",
         ("optimizer/test_optimizer_search.py",),
     ),
+    Fault(
+        "a trial is recovered that is not silent",
+        "optimizer/log/reporting.py",
+        "if entry.silence(now) >= older_than]",
+        "if entry.silence(now) >= 0.0]",
+        ("adapters/shell/test_log_commands.py", "optimizer/test_unfinished_trials.py"),
+    ),
 )

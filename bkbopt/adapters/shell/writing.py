@@ -12,6 +12,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.attributes import checked_attrs
 from bkbopt.optimizer.log.log_file import LogFile
+from bkbopt.optimizer.log.reporting import lost_ones
 from bkbopt.optimizer.log.trial_log import check_finished, check_known, check_running
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.trials.states import RUNNING
@@ -77,11 +78,11 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing
         StorageError: the system does not give access to the file. After any error nothing was written.
     """
     with file.transaction() as writer:
-        entry, n_trials = file.entry(number)
+        found = file.entry(number)
         if replacing:
-            done = check_finished(entry, number, n_trials, call).replaced(outcome)
+            done = check_finished(found, number, call).replaced(outcome)
         else:
-            held = check_running(entry, number, n_trials, call, "--replace")
+            held = check_running(found, number, call, "--replace")
             done = held.finished(outcome, writer.next_place(), utc_now())
         writer.put([done])
     return done.trial
@@ -90,8 +91,7 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing
 def add_attrs(file: LogFile, number: int, attrs: Mapping[str, Any]) -> Trial:
     """Add attributes to a trial; the errors are those of `finish`, but the trial may have any state."""
     with file.transaction() as writer:
-        entry, n_trials = file.entry(number)
-        writer.put([noted := check_known(entry, number, n_trials).with_attrs(attrs)])
+        writer.put([noted := check_known(file.entry(number), number).with_attrs(attrs)])
     return noted.trial
 
 
@@ -125,14 +125,9 @@ def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqu
     if not numbers:
         return []
     with file.transaction() as writer:
-        now = utc_now()
-        silent = [e for e in _running_among(file, numbers) if e.silence(now) >= older_than]
-        first = writer.next_place()
-        outcome = Outcome(is_lost=enqueue)
-        lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, start=first)]
         _, n_trials = file.entry(numbers[0])
-        again = [entry.repeated(number, now) for number, entry in enumerate(silent, n_trials)] if enqueue else []
-        writer.put([*lost, *again])
+        lost, queued = lost_ones(_running_among(file, numbers), older_than, enqueue, writer.next_place(), n_trials)
+        writer.put(lost + queued)
     return [entry.trial for entry in lost]
 
 

@@ -389,6 +389,7 @@ class LoggedDesigner:
     def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
         """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""
         with self._transaction() as (entries, _):
-            lost, queued = lost_ones(self.log, older_than, enqueue, among)
+            running = (self.log.entries[i] for i in self.log.running if among is None or i in among)
+            lost, queued = lost_ones(running, older_than, enqueue, len(self.log.order), len(self.log))
             entries.extend(lost + queued)
         return [entry.trial for entry in lost]

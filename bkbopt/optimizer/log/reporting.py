@@ -1,6 +1,7 @@
 """Reports, and the entries of a log that follow: of trials that finish, of replaced outcomes, and of lost trials."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bkbopt.errors import ArgumentError, ArgumentTypeError, UnknownTrialError
 from bkbopt.optimizer.log.attributes import as_number
 from bkbopt.optimizer.log.limits import Limits
-from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trial_log import Found, TrialLog, check_finished, check_known, check_running
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial, utc_now
 from bkbopt.search.trials.states import COMPLETE, WAITING
 
@@ -54,7 +55,7 @@ def finished(
         call: the name of the user's call, for errors.
 
     Raises:
-        UnknownTrialError, TrialStateError: see `TrialLog.running_entry`.
+        UnknownTrialError, TrialStateError: see `check_running`.
         ArgumentError: a trial has two reports, or is one of another optimizer.
     """
     running: dict[frozenset[tuple[str, float]], list[int]] = {}
@@ -80,11 +81,7 @@ def finished(
 
 def running_one(log: TrialLog, report: Report, call: str) -> Entry:
     """The entry of the running trial that a report by trial or id is about; raises as `finished` does."""
-    assert isinstance(report.target, int)
-    _check_known(log, report)
-    entry = log.running_entry(report.target, call)
-    _check_own(entry, report)
-    return entry
+    return _own_entry(log, report, functools.partial(check_running, call=call))
 
 
 def any_one(log: TrialLog, report: Report) -> Entry:
@@ -94,18 +91,14 @@ def any_one(log: TrialLog, report: Report) -> Entry:
         UnknownTrialError: there is no trial with this id.
         ArgumentError: the trial is one of another optimizer.
     """
-    assert isinstance(report.target, int)
-    _check_known(log, report)
-    entry = log.entry(report.target)
-    _check_own(entry, report)
-    return entry
+    return _own_entry(log, report, check_known)
 
 
 def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]:
     """The entries of finished trials with other outcomes; their places in the order of completion stay.
 
     Raises:
-        UnknownTrialError, TrialStateError: see `TrialLog.finished_entry`.
+        UnknownTrialError, TrialStateError: see `check_finished`.
         ArgumentError: a trial has two reports, or is one of another optimizer.
         ArgumentTypeError: a report by parameters.
     """
@@ -114,30 +107,31 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
     for report in reports:
         if isinstance(report.target, Mapping):
             raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
-        _check_known(log, report)
-        old = log.finished_entry(report.target, call)
-        _check_own(old, report)
+        old = _own_entry(log, report, functools.partial(check_finished, call=call))
         _take(old, taken)
         done.append(old.replaced(report.outcome))
     return done
 
 
-def _check_known(log: TrialLog, report: Report) -> None:
-    """Refuse a trial that another optimizer asked, with an id that the log does not have."""
-    if report.given is not None and isinstance(report.target, int) and report.target >= len(log):
+def _own_entry(log: TrialLog, report: Report, checked: Callable[[Found, int], Entry]) -> Entry:
+    """The `checked` entry of the trial that a report by trial or id is about.
+
+    A trial that another optimizer asked is refused: it has an id that the log does not have, or it is another point, at
+    another time, with the same id.
+    """
+    assert isinstance(report.target, int)
+    given = report.given
+    if given is not None and report.target >= len(log):
         raise UnknownTrialError(
             f"trial: expected a trial of this optimizer, which has {len(log)} trials, got one with the id "
             f"{report.target}; tell it to the optimizer that was asked, or tell its params."
         )
-
-
-def _check_own(entry: Entry, report: Report) -> None:
-    """Refuse a trial that another optimizer asked: another point, at another time, that has the same id."""
-    own, given = entry.trial, report.given
+    entry = checked(log.entry(report.target), report.target)
+    own = entry.trial
     if given is None or given.state == WAITING or given.asked_at in (None, own.asked_at):
-        return  # a queued trial is asked later
+        return entry  # a queued trial is asked later
     if given.index == own.index and (own.index is not None or given.params == own.params):
-        return  # that of a copy of the log
+        return entry  # that of a copy of the log
     raise ArgumentError(
         f"trial: expected a trial of this optimizer, whose trial {own.id} has the parameters {dict(own.params)}, got "
         f"one with {dict(given.params)}; tell it to the optimizer that was asked, or tell its params."
@@ -156,17 +150,17 @@ def _key(point: "Point") -> frozenset[tuple[str, float]]:
 
 
 def lost_ones(
-    log: TrialLog, older_than: float, enqueue: bool, among: Container[int] | None
+    running: Iterable[Entry], older_than: float, enqueue: bool, place: int, number: int
 ) -> tuple[list[Entry], list[Entry]]:
-    """The entries of running trials, `among` some, that fail without a heartbeat for `older_than` seconds.
+    """The entries of `running` trials that fail without a heartbeat for `older_than` seconds, from a `place` on.
 
-    The second list has those that are queued in their place, if they are.
+    The second list has those that are queued in their place, if they are, with numbers from `number` on.
     """
-    now, ids = utc_now(), [i for i in log.running if among is None or i in among]
-    silent = [entry for entry in map(log.entries.__getitem__, ids) if entry.silence(now) >= older_than]
+    now = utc_now()
+    silent = [entry for entry in running if entry.silence(now) >= older_than]
     outcome = Outcome(is_lost=enqueue)
-    lost = [entry.finished(outcome, place, now) for place, entry in enumerate(silent, len(log.order))]
-    return lost, [entry.repeated(number, now) for number, entry in enumerate(silent, len(log))] if enqueue else []
+    lost = [entry.finished(outcome, at, now) for at, entry in enumerate(silent, place)]
+    return lost, [entry.repeated(at, now) for at, entry in enumerate(silent, number)] if enqueue else []
 
 
 def measured(log: TrialLog, limits: Limits) -> list[Entry]:

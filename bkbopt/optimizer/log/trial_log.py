@@ -13,7 +13,10 @@ from bkbopt.optimizer.log.trials import Entry, Trial, detached, values_of
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL, RUNNING, WAITING
 
-__all__ = ["TrialLog", "check_finished", "check_known", "check_running"]
+__all__ = ["Found", "TrialLog", "check_finished", "check_known", "check_running"]
+
+#: The entry of a trial, None if there is none with its id, and the number of trials.
+Found = tuple[Entry | None, int]
 
 #: A time before all others.
 _FIRST = datetime.min.replace(tzinfo=UTC)
@@ -149,30 +152,10 @@ class TrialLog:
         """Ids of the running trials, in order."""
         return sorted(self._running)
 
-    def entry(self, trial_id: int) -> Entry:
-        """The entry of a trial; `UnknownTrialError` if there is none with this id."""
-        return check_known(self._entry(trial_id), trial_id, len(self))
-
-    def running_entry(self, trial_id: int, call: str) -> Entry:
-        """The entry of a running trial.
-
-        Raises:
-            UnknownTrialError: there is no trial with this id.
-            TrialStateError: the trial is not running.
-        """
-        return check_running(self._entry(trial_id), trial_id, len(self), call)
-
-    def finished_entry(self, trial_id: int, call: str) -> Entry:
-        """The entry of a finished trial.
-
-        Raises:
-            UnknownTrialError: there is no trial with this id.
-            TrialStateError: the trial is queued or running.
-        """
-        return check_finished(self._entry(trial_id), trial_id, len(self), call)
-
-    def _entry(self, trial_id: int) -> Entry | None:
-        return self.entries[trial_id] if 0 <= trial_id < len(self.entries) else None
+    def entry(self, trial_id: int) -> Found:
+        """The entry with this id, and the number of trials."""
+        n = len(self.entries)
+        return self.entries[trial_id] if 0 <= trial_id < n else None, n
 
     def changed(self) -> list[Entry]:
         """Entries that are new or changed since `forget_changes` was called, except queued ones."""
@@ -198,26 +181,32 @@ class TrialLog:
         return [entry.diagnostics for entry in asked if entry.diagnostics is not None]
 
 
-def check_known(entry: Entry | None, trial_id: int, n_trials: int) -> Entry:
-    """The entry, if there is one; `UnknownTrialError` otherwise."""
+def check_known(found: Found, trial_id: int) -> Entry:
+    """The entry that was found for an id, if there is one; `UnknownTrialError` otherwise."""
+    entry, n_trials = found
     if entry is None:
         known = f"0 to {n_trials - 1}" if n_trials else "there is none yet"
         raise UnknownTrialError(f"trial: expected the id of a trial ({known}), got {trial_id}.")
     return entry
 
 
-def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str, flag: str = "replace=True") -> Entry:
-    """The entry of a running trial; the errors are those of `TrialLog.running_entry`, `flag` is that of `tell`."""
-    entry = check_known(entry, trial_id, n_trials)
+def check_running(found: Found, trial_id: int, call: str, flag: str = "replace=True") -> Entry:
+    """The entry of a running trial; `flag` is that of the user's `tell`.
+
+    Raises:
+        UnknownTrialError: there is no trial with this id.
+        TrialStateError: the trial is not running.
+    """
+    entry = check_known(found, trial_id)
     if entry.trial.state != RUNNING:
         fate = _fate(entry.trial, flag if call == "tell" else "")
         raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {fate}.")
     return entry
 
 
-def check_finished(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
-    """The entry, checked to be that of a finished trial; raises the errors of `TrialLog.finished_entry`."""
-    entry = check_known(entry, trial_id, n_trials)
+def check_finished(found: Found, trial_id: int, call: str) -> Entry:
+    """The entry of a finished trial; a `TrialStateError` says that it is queued or running."""
+    entry = check_known(found, trial_id)
     if entry.trial.state in (WAITING, RUNNING):
         fate = "is queued" if entry.trial.state == WAITING else "is running"
         raise TrialStateError(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError
 from bkbopt.optimizer.log import trial_log
-from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.trial_log import TrialLog, check_running
 from bkbopt.optimizer.log.trials import Entry, Outcome, Trial
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
@@ -35,8 +35,12 @@ def log_of(n: int) -> TrialLog:
     return log
 
 
+def running_entry(log: TrialLog, number: int, call: str) -> Entry:
+    return check_running(log.entry(number), number, call)
+
+
 def finish(log: TrialLog, number: int, outcome: Outcome, now: datetime = NOW) -> Trial:
-    done = log.running_entry(number, "tell").finished(outcome, len(log.order), now)
+    done = running_entry(log, number, "tell").finished(outcome, len(log.order), now)
     log.put([done])
     return done.trial
 
@@ -102,7 +106,7 @@ def test_queued_trial_is_no_change_until_it_is_started() -> None:
     assert log.changed() == []
     assert (log.waiting, log.running) == ([1], [0])
     with pytest.raises(TrialStateError, match=r"tell: .* trial 1 is queued and was not asked yet"):
-        log.running_entry(1, "tell")
+        running_entry(log, 1, "tell")
     log.put([entry(1)])
     assert (log.waiting, log.running) == ([], [0, 1])
     assert [e.point for e in log.changed()] == [{"a (int)": 1.0}]
@@ -217,7 +221,7 @@ def interrupted_at_line(at: int) -> Iterator[list[str]]:
 @pytest.mark.parametrize("bad", [-1, 3, 10**12])
 def test_id_that_was_never_given_is_unknown(bad: int) -> None:
     with pytest.raises(UnknownTrialError, match=rf"0 to 2\), got {bad}"):
-        log_of(3).running_entry(bad, "tell")
+        running_entry(log_of(3), bad, "tell")
 
 
 def test_second_answer_is_refused_and_named() -> None:
@@ -228,14 +232,14 @@ def test_second_answer_is_refused_and_named() -> None:
     with pytest.raises(
         TrialStateError, match=r"0 was told the value 1.5 already; replace=True replaces its outcome\.$"
     ):
-        log.running_entry(0, "tell")
+        running_entry(log, 0, "tell")
     with pytest.raises(TrialStateError, match=r"fail: .* trial 1 was failed already\.$"):
-        log.running_entry(1, "fail")
+        running_entry(log, 1, "fail")
     with pytest.raises(TrialStateError, match=r"trial 1 was failed already; replace=True replaces its outcome\.$"):
-        log.running_entry(1, "tell")
+        running_entry(log, 1, "tell")
     with pytest.raises(TrialStateError, match=r"tell: .* trial 2 was told its values already"):
-        log.running_entry(2, "tell")
-    assert log.running_entry(3, "tell").trial.state == RUNNING
+        running_entry(log, 2, "tell")
+    assert running_entry(log, 3, "tell").trial.state == RUNNING
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1, max_size=20), st.booleans())
@@ -250,7 +254,7 @@ def test_best_is_the_earliest_of_the_best(values: list[int | None], largest: boo
 
 def test_handed_out_trial_is_frozen_and_does_not_change_later() -> None:
     log = log_of(1)
-    early = log.running_entry(0, "tell").trial
+    early = running_entry(log, 0, "tell").trial
     finish(log, 0, Outcome((1.0,)))
     assert early.state == RUNNING
     assert next(iter(log)).state == COMPLETE
