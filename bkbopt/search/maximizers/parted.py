@@ -52,16 +52,15 @@ class _Computed:
         best: the largest score.
         slack: rounding error of bounds; scores that differ by a thousandth of it are tied.
         n: how many were computed.
-        kept: rows, scores, means and variances of those that may be the best.
+        rows, scores: of those that may be the best.
     """
 
     beta: float
     best: float = -math.inf
     slack: float = 0.0
     n: int = 0
-    kept: tuple[Ints, Floats, Floats, Floats] = field(
-        default_factory=lambda: (np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
-    )
+    rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    scores: Floats = field(default_factory=lambda: np.zeros(0))
 
     def add(self, rows: Ints, mean: Floats, variance: Floats) -> None:
         """Add computed rows."""
@@ -70,24 +69,21 @@ class _Computed:
         self.slack = max(self.slack, SLACK * float((np.abs(mean) + (1.0 + self.beta) * sd).max()))
         self.best = max(self.best, float(scores.max()))
         self.n += len(rows)
-        new = (rows, scores, mean, variance)
-        every = [np.concatenate(pair) for pair in zip(self.kept, new, strict=True)]
-        if len(every[0]) > 4 * MOST:  # the next step begins with the best of them in any case
-            good = every[1] >= min(self.best - self.slack, np.partition(every[1], -FRONT)[-FRONT])
-            every = [values[good] for values in every]
-        self.kept = (every[0], every[1], every[2], every[3])
+        self.rows, self.scores = np.concatenate([self.rows, rows]), np.concatenate([self.scores, scores])
+        if len(self.rows) > 4 * MOST:  # the next step begins with the best of them in any case
+            good = self.scores >= min(self.best - self.slack, np.partition(self.scores, -FRONT)[-FRONT])
+            self.rows, self.scores = self.rows[good], self.scores[good]
 
     def argmax(self) -> Argmax:
         """The best row; of tied ones that with the lowest number."""
-        rows, scores, mean, variance = self.kept
-        tied = scores >= self.best - 1e-3 * self.slack
-        at = int(np.where(tied, rows, np.iinfo(np.int64).max).argmin())
-        return Argmax(int(rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
+        tied = self.scores >= self.best - 1e-3 * self.slack
+        at = int(np.where(tied, self.rows, np.iinfo(np.int64).max).argmin())
+        return Argmax(int(self.rows[at]), float(self.scores[at]))
 
     def front(self) -> Ints:
         """The rows that are the first candidates of the next step."""
-        rows, scores = self.kept[:2]
-        return np.sort(rows[np.argpartition(-scores, FRONT)[:FRONT]]) if len(rows) > FRONT else np.sort(rows)
+        few = len(self.rows) <= FRONT
+        return np.sort(self.rows if few else self.rows[np.argpartition(-self.scores, FRONT)[:FRONT]])
 
 
 class PartedMaximizer:

@@ -69,14 +69,10 @@ class Argmax:
     Attributes:
         index: row of the pool.
         score: its upper confidence bound, units of y.
-        mean: its posterior mean, units of y.
-        variance: its posterior variance, y squared.
     """
 
     index: int
     score: float
-    mean: float
-    variance: float
 
 
 def check_some_open(excluded: Tensor | None) -> None:
@@ -242,14 +238,13 @@ class PoolMaximizer:
         # A scan makes all bounds tight. It is due once the arms computed alone, with those of this step, cost as much:
         # later steps are not known, and by this rule both together cost about twice the least possible at most.
         most = max(SCAN_COST * len(X) - self._since_scan, 0) if len(cache.versions) > 1 else len(X)
-        found = refine(X, model, beta, arms, versions, closed, self._winner, SLACK, most)
-        index, score, mean, variance, n, n_means = found
+        index, score, _, _, n, n_means = refine(X, model, beta, arms, versions, closed, self._winner, SLACK, most)
         self.n_refreshed += n
         self._since_scan += ARM_COST * n + n_means
         if index < 0:
             return None
         self._winner = index
-        return Argmax(index, score, mean, variance)
+        return Argmax(index, score)
 
     def _refine(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.
@@ -272,7 +267,7 @@ class PoolMaximizer:
         if math.isfinite(float(bound[self._winner])):
             rows = rows.new_tensor([*{int(rows), self._winner}])
         candidates: Tensor | None = None
-        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        seen: list[tuple[Tensor, Tensor]] = []
         while len(rows):
             mean, variance = model(self._near[rows])
             sd = variance.sqrt()
@@ -281,7 +276,7 @@ class PoolMaximizer:
             cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.versions) - 1
             bound[rows] = -math.inf
             best = max(best, float(scores.max()))
-            seen.append((rows, scores, mean, variance))
+            seen.append((rows, scores))
             self.n_refreshed += len(rows)
             # `best` only grows, so a row below it now stays below it.
             above = (bound if candidates is None else bound[candidates]) > best - slack
@@ -293,8 +288,8 @@ class PoolMaximizer:
             if len(rows) > 2 * chunk:
                 rows = rows[bound[rows].topk(chunk).indices]
                 chunk *= 2
-        all_rows, scores, mean, variance = (torch.cat(parts) for parts in zip(*seen, strict=True))
+        all_rows, scores = (torch.cat(parts) for parts in zip(*seen, strict=True))
         tied = scores >= best - 1e-3 * slack
         at = int(torch.where(tied, all_rows, len(self.X)).argmin())
         self._winner = int(all_rows[at])
-        return Argmax(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
+        return Argmax(self._winner, float(scores[at]))
