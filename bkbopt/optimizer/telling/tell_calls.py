@@ -87,7 +87,8 @@ def report_of(given: Any, outcome: Outcome = NO_OUTCOME, *, takes_params: bool =
     """The report of a trial or its id, or of a point."""
     if takes_params and isinstance(given, Mapping):
         return Report(given, outcome)
-    return Report(trial_id(given, takes_params=takes_params), outcome, _as_trial(given))
+    number = trial_id(given, takes_params=takes_params)
+    return Report(number, outcome, given if isinstance(given, Trial) else None)
 
 
 def failures_of(
@@ -109,11 +110,6 @@ def failures_of(
     outcomes = [Outcome(is_lost=is_lost, user_attrs=own) for own in attrs]
     pairs = zip(trials, outcomes, strict=True)
     return [report_of(one, outcome, takes_params=without_gaps is not None) for one, outcome in pairs], many
-
-
-def _as_trial(given: Any) -> Trial | None:
-    """What was given, if it is a trial."""
-    return given if isinstance(given, Trial) else None
 
 
 def tell(
@@ -379,5 +375,5 @@ def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -
         if valid[i]:
             own = () if values is None else tuple(None if math.isnan(one) else one for one in of_values[i])
             given = Outcome.of(own, of_limits, of_std, told.attrs[i])
-        out.append(Report(target if isinstance(target, Mapping) else trial_id(target), given, _as_trial(target)))
+        out.append(report_of(target, given, takes_params=True))
     return out
