@@ -55,17 +55,6 @@ LARGEST = 64 * 2**20
 # -- spaces and pools --------------------------------------------------------------------------------------------------
 
 
-def describe_space(space: Space) -> Described:
-    """The description of a search space.
-
-    Raises:
-        ArgumentError: choices or names without a JSON form.
-    """
-    described = Described(space.to_dict())
-    check_text(to_json(described.text))
-    return described
-
-
 def describe_pool(pool: Arms) -> Described:
     """A pool for a log: an array with its rows, if they are not too many.
 
@@ -118,8 +107,12 @@ def read_changed(described: Described, scale: bool) -> Space | Arms:
 
 
 def describe(candidates: Space | Arms) -> Described:
-    """A space or pool for a log; raises as `describe_space` and `describe_pool`."""
-    return describe_space(candidates) if isinstance(candidates, Space) else describe_pool(candidates)
+    """A space or pool for a log; `ArgumentError` for choices or names without a JSON form."""
+    if not isinstance(candidates, Space):
+        return describe_pool(candidates)
+    described = Described(candidates.to_dict())
+    check_text(to_json(described.text))
+    return described
 
 
 def read_candidates(described: Described, given: Any, scale: bool) -> Space | Arms:
