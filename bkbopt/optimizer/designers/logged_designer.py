@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, NotReadyError, StateFileError
 from bkbopt.optimizer.arguments import known_constraint
 from bkbopt.optimizer.arguments.known_constraint import KnownConstraint
@@ -165,16 +166,22 @@ class LoggedDesigner:
     # -- the log and its file ----------------------------------------------------------------------------------------
 
     def follow(self, file: LogFile, current: Space | Arms) -> None:
-        """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
-        self.spaces = LogSpaces()
-        for described in file.spaces[:-1]:
-            self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
-        self.spaces.restore(file.spaces[-1], current)
-        self._kept = file.options["feasible"]
-        self.feasible = self._constraint(file)
-        self._use(self.spaces[-1])
-        self.file = file
-        self.refresh()
+        """Take over the log of a file, whose last space or pool is `current`, and keep to it.
+
+        Raises:
+            StateFileError: the data of the file are inconsistent.
+        """
+        with file.fits():
+            self.designer.seed = check_count("entropy", file.options["entropy"], 0)
+            self.spaces = LogSpaces()
+            for described in file.spaces[:-1]:
+                self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
+            self.spaces.restore(file.spaces[-1], current)
+            self._kept = file.options["feasible"]
+            self.feasible = self._constraint(file)
+            self._use(self.spaces[-1])
+            self.file = file
+            self.refresh()
 
     def leave_file(self) -> None:
         """Close the file and continue in memory only."""

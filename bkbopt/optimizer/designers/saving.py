@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from bkbopt import __version__
-from bkbopt._support.checks import check_count
 from bkbopt._support.file_paths import is_of_log
 from bkbopt._support.replacing import as_path, replace_atomically
 from bkbopt._support.sqlite import replacing
@@ -42,7 +41,7 @@ from bkbopt.surrogates import Surrogate
 
 Made = TypeVar("Made", bound=HasLog)
 
-__all__ = ["arguments_of", "describe_options", "follow", "join", "kept", "objectives_of", "opened", "save"]
+__all__ = ["arguments_of", "describe_options", "join", "kept", "objectives_of", "opened", "save"]
 
 #: Arguments of `Optimizer` that are stored unchanged.
 ARGUMENTS = ("n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
@@ -176,7 +175,7 @@ def opened(make: Callable[..., Made], path: str | os.PathLike[str], feasible: An
         with file.fits():
             known_constraint.check_as_kept(file.options["feasible"], feasible)
             optimizer = make(current, feasible=feasible, **arguments)
-        follow(optimizer._core, file, current)
+        optimizer._core.follow(file, current)
         on_failure.pop_all()
     return optimizer
 
@@ -239,7 +238,7 @@ def join(
             f"storage: expected the arguments that {file.path} was made with, got others: {'; '.join(other)}. Pass the "
             "same, take all from the log with Optimizer.open(path), or name another file."
         )
-    follow(core, file, _current(file, given, mine, options["fit"]))
+    core.follow(file, _current(file, given, mine, options["fit"]))
     anew = {name: options[name] for name in new if to_json(options[name]) != to_json(file.options.get(name))}
     if anew:  # written last, since a log that cannot be read stays as it is
         with file.transaction() as writer:
@@ -252,17 +251,6 @@ def join(
             for name, value in anew.items():
                 writer.set_option(name, value)
         file.options |= anew
-
-
-def follow(core: LoggedDesigner, file: LogFile, current: Space | Arms) -> None:
-    """Go on with the log of a file, whose last space or pool is `current`.
-
-    Raises:
-        StateFileError: the data of the file are inconsistent.
-    """
-    with file.fits():
-        core.designer.seed = check_count("entropy", file.options["entropy"], 0)
-        core.follow(file, current)
 
 
 def _current(file: LogFile, given: Space | Arms, mine: Described, fit: bool) -> Space | Arms:
