@@ -3,7 +3,7 @@
 A space continues the lists of values of those before it, see `bkbopt.spaces.succession`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,10 +92,6 @@ class LogSpaces:
         """The space or pool of this number; negative ones count from the end."""
         return self._pairs[number][0]
 
-    def __iter__(self) -> Iterator[Space | Arms]:
-        """The spaces or pools, by number."""
-        return (candidates for candidates, _ in self._pairs)
-
     def append(self, candidates: Space | Arms, past: Params) -> None:
         """Add the space or pool of later trials; raises the errors of `next`."""
         self._pairs.append(self.next(candidates, past))
@@ -125,7 +121,7 @@ class LogSpaces:
         """
         if not isinstance(candidates, Space):
             return candidates, None
-        earlier = list(self)
+        earlier = [each for each, _ in self._pairs]
         space = successor(candidates, earlier)
         return space, PastValues.stated(space, earlier, past) if past else PastValues(space, {})
 
@@ -134,7 +130,7 @@ class LogSpaces:
         last, values = self._pairs[-1]
         if not isinstance(candidates, Space) or values is None or not values.point:
             return False
-        space = successor(candidates, list(self))
+        space = successor(candidates, [each for each, _ in self._pairs])
         return space == last and space.fixed(past, "past") == values.point
 
     def use_everywhere(self, pool: Arms) -> None:
