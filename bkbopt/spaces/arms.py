@@ -66,16 +66,16 @@ class Arms(ABC):
         """The same arms in another encoding of their columns; raises as the class does."""
 
     @abstractmethod
-    def point(self, row: int) -> dict[str, float]:
-        """The point in a row of the pool."""
-
-    @abstractmethod
     def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The raw values of `rows (n,)`, (n, d)."""
 
-    @abstractmethod
+    def point(self, row: int) -> dict[str, float]:
+        """The point in a row of the pool."""
+        return dict(zip(self.names, self.raw(np.array([row]))[0].tolist(), strict=True))
+
     def decode(self, row: int) -> dict[str, Any]:
         """The parameters in a row of the pool, as they were given."""
+        return self.params_of(self.point(row))
 
     @abstractmethod
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:

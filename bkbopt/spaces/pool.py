@@ -259,10 +259,6 @@ class EncodedPool(Arms):
 
     # -- points and parameters ---------------------------------------------------------------------------------------
 
-    def point(self, row: int) -> dict[str, float]:
-        """See `Arms`."""
-        return dict(zip(self.names, self.table[row].tolist(), strict=True))
-
     def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """See `Arms`."""
         return self.table.numpy()[rows]
@@ -271,7 +267,7 @@ class EncodedPool(Arms):
         """See `Arms`."""
         arms = self.pool.arms
         if self.columns is None or not hasattr(arms, "iloc"):
-            return self.params_of(self.point(row))
+            return super().decode(row)
         at = {str(column): j for j, column in enumerate(arms.columns)}
         return {name: as_python(arms.iat[row, at[name]]) for name in self.names}
 

@@ -151,17 +151,9 @@ class StoredPool(Arms):
         for start in range(0, len(self), BLOCK_ROWS):
             yield self.rows.block(start, min(start + BLOCK_ROWS, len(self)))
 
-    def point(self, row: int) -> dict[str, float]:
-        """See `Arms`."""
-        return dict(zip(self.names, self.rows.take(np.array([row]))[0].tolist(), strict=True))
-
     def raw(self, rows: Ints) -> NDArray[np.float64]:
         """See `Arms`."""
         return self.rows.take(rows)
-
-    def decode(self, row: int) -> dict[str, Any]:
-        """See `Arms`."""
-        return self.params_of(self.point(row))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
