@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import IO
 
-from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Row, aims_of, aims_row, as_cell, finished, point
-from bkbopt.adapters.shell.usage import by_name
+from bkbopt.adapters.shell.usage import by_name, check_other_file
 from bkbopt.adapters.shell.writing import add_attrs, check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log.aims import Aims

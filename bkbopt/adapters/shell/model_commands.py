@@ -11,10 +11,9 @@ from bkbopt._support.locks import locked
 from bkbopt._support.replacing import as_path
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import readers, space_file
-from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.opening import as_aims, loaded, names_of, opened, rows_of_file
 from bkbopt.adapters.shell.rows import Row, aims_row, finished, point
-from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, by_name, json_or_text
+from bkbopt.adapters.shell.usage import JSON_ERRORS, UsageError, by_name, check_other_file, json_or_text
 from bkbopt.errors import ArgumentError, NotReadyError
 
 if TYPE_CHECKING:

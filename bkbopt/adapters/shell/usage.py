@@ -1,4 +1,4 @@
-"""The error of a command line that is wrong by itself, whatever the log holds, and numbers and text of users."""
+"""The error of a command line that is wrong by itself, whatever the log holds; numbers, text and files of users."""
 
 import argparse
 import contextlib
@@ -6,9 +6,19 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from bkbopt._support.file_paths import is_of_log
 from bkbopt.errors import ArgumentError
 
-__all__ = ["JSON_ERRORS", "UNMEASURED", "UsageError", "as_number", "as_text", "by_name", "json_or_text"]
+__all__ = [
+    "JSON_ERRORS",
+    "UNMEASURED",
+    "UsageError",
+    "as_number",
+    "as_text",
+    "by_name",
+    "check_other_file",
+    "json_or_text",
+]
 
 T = TypeVar("T", int, float)
 
@@ -55,3 +65,19 @@ def as_text(given: str) -> str:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"expected text in UTF-8, got {given!r}") from None
     return given
+
+
+def check_other_file(argument: str, path: str, own: str, what: str = "the log") -> None:
+    """Refuse to write to a file that is read, or to one beside a log.
+
+    Args:
+        argument: the argument of the file to be written, for the message.
+        path: the file to be written; it need not exist.
+        own: the file that is read.
+        what: what that file is.
+
+    Raises:
+        ArgumentError: both are the same file, or the first one belongs to the log.
+    """
+    if is_of_log(path, own):
+        raise ArgumentError(f"{argument}: expected another file than {what}, got {path}; name a new file.")
