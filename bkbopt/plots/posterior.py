@@ -21,15 +21,15 @@ from bkbopt.plots.clipping import clipped_at, draw_level, mark_level
 from bkbopt.plots.dimensions import dress, room_below
 from bkbopt.plots.feasible import draw_area, draw_range, odds
 from bkbopt.plots.labels import name_of
-from bkbopt.plots.marks import point_out
 from bkbopt.plots.signatures import picture
 from bkbopt.plots.style import BLUE, ORANGE, axes_of, in_lines, ink, legend_below, value_label
 from bkbopt.plots.surfaces import colour_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
-__all__ = ["grid_of", "posterior_contour", "posterior_slice", "projected"]
+__all__ = ["posterior_contour", "posterior_slice"]
 
 #: Smallest opacity of a point.
 FAINT = 0.15
@@ -37,6 +37,8 @@ FAINT = 0.15
 LEAST = 0.02
 #: From this likeness on a point counts as one on the slice, whose height must be seen.
 ON = 0.5
+#: Area of a triangle that is as visible as a dot, relative to the dot's.
+AREA = 2.0
 
 
 @picture
@@ -283,12 +285,25 @@ def _draw_trials(
             zorder=3,
         )
         if beyond:
-            point_out(drawn, data.y[seen.rows[chosen]] - heights[chosen])
+            _point_out(drawn, data.y[seen.rows[chosen]] - heights[chosen])
         look: Any = {"s": size, "marker": marker, "color": colour, "edgecolors": "black", "linewidth": linewidth}
         ax.scatter([], [], label=label + off, **look)
         off = ""  # said once
     if beyond:
         ax.scatter([], [], s=2.0 * s, marker="^", color=colour, label=beyond)
+
+
+def _point_out(drawn: "PathCollection", away: np.ndarray) -> None:
+    """Make points of a scatter triangles where `away (n,)` is not zero: up where it is positive, down elsewhere.
+
+    All remain in one scatter, with their own colours.
+    """
+    from matplotlib.markers import MarkerStyle
+
+    (own,), sizes = drawn.get_paths(), np.asarray(drawn.get_sizes(), dtype=float)
+    up, down = (style.get_path().transformed(style.get_transform()) for style in map(MarkerStyle, "^v"))
+    drawn.set_paths([own if gap == 0.0 else up if gap > 0.0 else down for gap in away])
+    drawn.set_sizes(np.where(away == 0.0, 1.0, AREA) * sizes)
 
 
 def _heights(
