@@ -70,7 +70,7 @@ SEARCH = (
     Fault(
         "labels may be fitted without noise",
         "search/quantities/fitting.py",
-        "return replace(data, least_noise=least_noise(y, len(data.U))) if self.winsorised else data",
+        "return replace(data, least_noise=least_noise(values.y, len(data.U))) if self.winsorised else data",
         "return data",
         ("search/quantities/test_fitting.py",),
     ),

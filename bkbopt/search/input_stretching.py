@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bkbopt._support.row_keys import row_keys
 from bkbopt.kernels import ARDKernel, matern52
-from bkbopt.search.quantities.fitting import Fitter, ModelOptions, ScaledValues
+from bkbopt.search.quantities.fitting import Fitter, ModelOptions, ScaledValues, Values
 from bkbopt.search.quantities.output_warping import required_gain
 from bkbopt.search.trials.evaluations import Evaluation
 from bkbopt.search.trials.history import History
@@ -239,13 +239,13 @@ class _Objective:
         X = encoding.encode([e.point for e in used])
         y = torch.tensor([e.values[k] for e in used], dtype=torch.float64)
         std = torch.tensor([math.nan if e.stds is None else e.stds[k] for e in used], dtype=torch.float64)
-        fitter = Fitter(options, signs[k], winsorised=len(signs) == 1)
-        if fitter.contradiction(X, y, std) is not None:
+        fitter, values = Fitter(options, signs[k], winsorised=len(signs) == 1), Values(X, y, std)
+        if fitter.contradiction(values) is not None:
             fitter = fitter.with_noise()
-        scaled = fitter.scaled(X, y, std)
+        scaled = fitter.scaled(values)
         models = [_Model.of(scaled, encoding.categorical)]
         if scaled.may_be_warped:
-            warped, change = fitter.warped(scaled, X, y, std)
+            warped, change = fitter.warped(scaled, values)
             offset = change - required_gain(len(y), models[0].fit.noise)
             models.append(_Model.of(warped, encoding.categorical, offset))
             if models[1].stationary < models[0].stationary - HOPELESS:

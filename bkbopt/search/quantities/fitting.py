@@ -10,7 +10,7 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
@@ -38,7 +38,7 @@ from bkbopt.surrogates.fit import (
 from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.structure import fit_structure
 
-__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions", "ScaledValues"]
+__all__ = ["CPU", "FREE_OF_NOISE", "FirstKernel", "FittedModel", "Fitter", "ModelOptions", "ScaledValues", "Values"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
@@ -62,6 +62,9 @@ WEIGHTS = (1e-12, 1e6)
 #: Settings of fits without outliers that continue an earlier fit.
 CONTINUED = FitSettings(max_iterations=30)
 
+#: The kernel at the start of a fit to values at points `X (n, d)`; see `Fitter.first_kernel`.
+FirstKernel = Callable[[Tensor], FittableKernel]
+
 
 @dataclass(frozen=True)
 class ModelOptions:
@@ -77,6 +80,19 @@ class ModelOptions:
     surrogate: Surrogate
     fit: bool = True
     deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values with their points and their known noise; see the module's table."""
+
+    X: Tensor
+    y: Tensor
+    std: Tensor
+
+    def only(self, rows: Tensor) -> "Values":
+        """Those of some rows."""
+        return Values(self.X[rows], self.y[rows], self.std[rows])
 
 
 @dataclass(frozen=True)
@@ -151,36 +167,26 @@ class Fitter:
         return given.of_limits() if self.is_limit else given
 
     def fitted(
-        self,
-        X: Tensor,
-        y: Tensor,
-        measured: Tensor,
-        std: Tensor,
-        categorical: tuple[int, ...],
-        rng: np.random.Generator,
-        constant: tuple[int, ...] = (),
+        self, values: Values, measured: Tensor, first_kernel: FirstKernel, rng: np.random.Generator
     ) -> FittedModel:
-        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`, of which outliers are left out.
+        """Scaling, kernel and noise for values, of which outliers are left out.
 
         Args:
-            X: encoded points.
-            y: usable values, user's units.
+            values: the values.
             measured: which of them were told, (n,); the others are substitutes for the values of pruned trials.
-            std: known standard deviations of the noise (n,), user's units; NaN if it is fitted.
-            categorical: columns that hold category codes.
+            first_kernel: the kernel at the start of a fit.
             rng: generator of the choice of subsets.
-            constant: columns in which all points of the search are the same; the default kernel leaves them out.
         """
-        found = self._fitted(X, y, std, categorical, rng, constant)
+        X, y, start = values.X, values.y, first_kernel(values.X)
+        found = self._fitted(values, start, rng)
         if not self._looks_for_outliers(found, y):
             return found
-        start = self._first_kernel(X, categorical, constant)
         v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
         may_be = measured & occur_once(y)
         is_kept = without_outliers(X, v, may_be, found.kernel, found.noise, start, refit)
         if bool(is_kept.all()):
             return found
-        found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng, constant)
+        found = self._fitted(values.only(is_kept), first_kernel(X[is_kept]), rng)
         return _with_outliers(found, X, y, may_be, is_kept)
 
     def _looks_for_outliers(self, found: FittedModel, y: Tensor) -> bool:
@@ -202,52 +208,45 @@ class Fitter:
             kernel, noise = fit_hyperparameters(data, *last, rng=rng, with_mean=True, settings=CONTINUED)
         return kernel, noise, constant_mean(observed, kernel, noise, rng=rng)
 
-    def _fitted(
-        self,
-        X: Tensor,
-        y: Tensor,
-        std: Tensor,
-        categorical: tuple[int, ...],
-        rng: np.random.Generator,
-        constant: tuple[int, ...],
-    ) -> FittedModel:
+    def _fitted(self, values: Values, start: FittableKernel, rng: np.random.Generator) -> FittedModel:
         """`fitted` with all values."""
-        start, scaled = self._first_kernel(X, categorical, constant), self.scaled(X, y, std)
+        y, scaled = values.y, self.scaled(values)
         scaler, fit_noise = scaled.scaler, scaled.fit_noise
         kernel, noise = self._with_structure(scaled.data, start, scaled.noise, fit_noise, rng)
         first: tuple[Kernel, float] = start, scaled.noise
         may_warp = scaled.may_be_warped and self._is_default(start)
-        if may_warp and is_better_warped(X, y, scaler, (kernel, noise), first, fit_noise):
+        if may_warp and is_better_warped(values.X, y, scaler, (kernel, noise), first, fit_noise):
             scaler = scaler.warped(y)
-            data = self._fit_data(scaler, X, y, std, noise)
+            data = self._fit_data(scaler, values, noise)
             kernel, noise = self._with_structure(data, *first, fit_noise, rng)
-        fitted_scaler, observations = self._with_mean(scaler, X, y, std, kernel, noise, rng)
-        counts = is_informative(y, std)  # the others are clipped, and would decide
-        told = self._observed(fitted_scaler, X[counts], y[counts], std[counts], noise)
+        fitted_scaler, observations = self._with_mean(scaler, values, kernel, noise, rng)
+        informative = values.only(is_informative(y, values.std))  # the others are clipped, and would decide
+        told = self._observed(fitted_scaler, informative, noise)
         is_constant = self._is_constant(told, kernel, noise)
         if is_constant and self.winsorised and self._is_default(start) and bool((y != y[0]).any()):
             kernel, noise = _assumed(start, noise, fit_noise)
-            fitted_scaler, observations = self._with_mean(scaler, X, y, std, kernel, noise, rng)
+            fitted_scaler, observations = self._with_mean(scaler, values, kernel, noise, rng)
         return FittedModel(fitted_scaler, kernel, noise, scaled.noise_is_fitted, observations, is_constant)
 
-    def scaled(self, X: Tensor, y: Tensor, std: Tensor) -> "ScaledValues":
-        """The data of a fit to values that are not warped; the arguments are those of `fitted`."""
+    def scaled(self, values: Values) -> "ScaledValues":
+        """The data of a fit to values that are not warped."""
+        y, std = values.y, values.std
         known, counts = torch.isfinite(std), is_informative(y, std)
         scaler = Scaler.from_values(y[counts], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(scaler, std)
         noise_is_fitted = fit_noise and not bool(known.any())
         if fit_noise and bool(known.any()):
-            data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
+            data = FitData.partly_known(values.X, scaler.transform(y), scaler.noises(std))
         else:
-            data = self._fit_data(scaler, X, y, std, noise)
+            data = self._fit_data(scaler, values, noise)
         unknown = noise_is_fitted or (self.options.deterministic and bool(counts.all()))
         may_be_warped = not self.is_limit and unknown and len(y) >= FEWEST
         return ScaledValues(scaler, data, noise, fit_noise, noise_is_fitted, may_be_warped)
 
-    def warped(self, scaled: "ScaledValues", X: Tensor, y: Tensor, std: Tensor) -> tuple["ScaledValues", float]:
+    def warped(self, scaled: "ScaledValues", values: Values) -> tuple["ScaledValues", float]:
         """The same with warped values, and the sum J that their evidence lacks."""
-        scaler = scaled.scaler.warped(y)
-        data = self._fit_data(scaler, X, y, std, scaled.noise)
+        scaler = scaled.scaler.warped(values.y)
+        data = self._fit_data(scaler, values, scaled.noise)
         change = log_slopes(scaler, data) - log_slopes(scaled.scaler, scaled.data)
         return replace(scaled, scaler=scaler, data=data), change
 
@@ -257,15 +256,9 @@ class Fitter:
             return False
         return gain_over_constant(observations, kernel, noise) < (-AT_RANDOM if self.is_limit else EXPLAINED)
 
-    def contradiction(self, X: Tensor, y: Tensor, std: Tensor) -> float | None:
-        """Standard deviation of the values of one point, user's units, if it contradicts `deterministic`; else None.
-
-        Args:
-            X: encoded points (n, d).
-            y: measured values (n,), user's units.
-            std: known standard deviations of the noise (n,), user's units; NaN if none was told.
-        """
-        options = self.options
+    def contradiction(self, values: Values) -> float | None:
+        """Standard deviation of the measured values of one point, user's units, if it contradicts `deterministic`."""
+        options, X, y, std = self.options, values.X, values.y, values.std
         is_used = options.deterministic and options.fit and (self.is_limit or not self.surrogate.fixed_noise)
         rows = torch.isfinite(y) & ~torch.isfinite(std)
         if not is_used or not bool(rows.any()):
@@ -290,24 +283,15 @@ class Fitter:
         noises = scaler.noises(std).clamp_min(DETERMINISTIC) if self.options.fit else std.square()
         return torch.where(known, (lam / noises).clamp(*WEIGHTS), 1.0)
 
-    def prefers_noise(
-        self,
-        observations: Observations,
-        kernel: Kernel,
-        noise: float,
-        categorical: tuple[int, ...],
-        constant: tuple[int, ...] = (),
-    ) -> bool:
+    def prefers_noise(self, observations: Observations, kernel: Kernel, noise: float, start: FittableKernel) -> bool:
         """Whether the evidence for the fitted kernel and noise variance is larger than for a model without noise.
 
         Args:
             observations: the data of the fit, standardised.
             kernel: the fitted kernel.
             noise: the fitted noise variance, standardised units squared.
-            categorical: columns that hold category codes.
-            constant: columns in which all points of the search are the same.
+            start: the kernel at the start of a fit.
         """
-        start = self._first_kernel(observations.X, categorical, constant)
         free, _ = self._with_structure(observations, start, FREE_OF_NOISE, False, np.random.default_rng(0))
         data = FitData.of(observations)
         return log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
@@ -323,8 +307,12 @@ class Fitter:
             return max(scaler.noise(float(std.median())), DETERMINISTIC), False
         return DEFAULT_NOISE, True
 
-    def _first_kernel(self, X: Tensor, categorical: tuple[int, ...], constant: tuple[int, ...]) -> FittableKernel:
-        """The kernel at the start of a fit to values at `X (n, d)`: the user's, or the default."""
+    def first_kernel(self, X: Tensor, categorical: tuple[int, ...], constant: tuple[int, ...]) -> FittableKernel:
+        """The kernel at the start of a fit to values at `X (n, d)`: the user's, or the default.
+
+        `categorical` columns hold category codes. Of `constant` ones, in which all points of the search are the same,
+        the default kernel has none.
+        """
         given = self.surrogate
         if not given.has_kernel:
             varying = [j for j in categorical if j not in constant]
@@ -350,25 +338,25 @@ class Fitter:
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng, extended=self.extended)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
-    def _fit_data(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> FitData:
+    def _fit_data(self, scaler: Scaler, values: Values, noise: float) -> FitData:
         """What kernel and noise are fitted to.
 
         A least noise is for single objectives. Limits are modelled without it, and one of several objectives with few
         kinds of values, such as a size, often is a known function of a parameter.
         """
-        data = FitData.of(self._observed(scaler, X, y, std, noise))
-        return replace(data, least_noise=least_noise(y, len(data.U))) if self.winsorised else data
+        data = FitData.of(self._observed(scaler, values, noise))
+        return replace(data, least_noise=least_noise(values.y, len(data.U))) if self.winsorised else data
 
     def _with_mean(
-        self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, kernel: Kernel, noise: float, rng: np.random.Generator
+        self, scaler: Scaler, values: Values, kernel: Kernel, noise: float, rng: np.random.Generator
     ) -> tuple[Scaler, Observations]:
         """The scaler whose zero is the constant mean under kernel and noise, and the rows as it standardises them."""
-        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
-        return scaler, self._observed(scaler, X, y, std, noise)
+        scaler = scaler.shifted(constant_mean(self._observed(scaler, values, noise), kernel, noise, rng=rng))
+        return scaler, self._observed(scaler, values, noise)
 
-    def _observed(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
-        observations = Observations(X.shape[1])
-        observations.add(X, scaler.transform(y), self.weights(scaler, std, noise))
+    def _observed(self, scaler: Scaler, values: Values, noise: float) -> Observations:
+        observations = Observations(values.X.shape[1])
+        observations.add(values.X, scaler.transform(values.y), self.weights(scaler, values.std, noise))
         return observations
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.fitting import CPU, FREE_OF_NOISE, Fitter
+from bkbopt.search.quantities.fitting import CPU, FREE_OF_NOISE, FirstKernel, Fitter
 from bkbopt.surrogates import Surrogate
 
 __all__ = ["Noisiness"]
@@ -32,15 +32,13 @@ class Noisiness:
         fitter: how the surrogate was fitted.
         surrogate: the surrogate, to which rows may be added.
         mark: number of rows of the fit.
-        categorical: columns that hold category codes.
-        constant: columns in which all points of the search are the same.
+        first_kernel: the kernel at the start of a fit.
     """
 
     fitter: Fitter
     surrogate: Surrogate
     mark: int
-    categorical: tuple[int, ...]
-    constant: tuple[int, ...] = ()
+    first_kernel: FirstKernel
     _is_told: bool | None = field(init=False, default=None)
     _is_tested: bool | None = field(init=False, default=None)
 
@@ -70,7 +68,7 @@ class Noisiness:
             fitted = Observations(obs.dim)
             # Without repeats, but for few, rows and points are the same.
             fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark], obs.n[: self.mark])
-            self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical, self.constant)
+            self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.first_kernel(fitted.X))
         return self._is_tested
 
     @property

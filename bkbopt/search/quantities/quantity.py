@@ -14,6 +14,7 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 """
 
 import copy
+import functools
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.crowd import BETWEEN_ANCHORS, Crowd
-from bkbopt.search.quantities.fitting import CPU, Fitter
+from bkbopt.search.quantities.fitting import CPU, Fitter, Values
 from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
 from bkbopt.search.quantities.noisiness import Noisiness
@@ -136,15 +137,15 @@ class Quantity:
         X, std, options = rows.X[:mark], rows.std[:mark], self.fitter.options
         surrogate = copy.deepcopy(self.fitter.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
-        fitter, sd = self.fitter, self.fitter.contradiction(X, rows.y[:mark], std)
+        fitter, sd = self.fitter, self.fitter.contradiction(Values(X, rows.y[:mark], std))
         if sd is not None:
             # Taken for exact, the values would be explained by a rough function, and the search would stay near them.
             fitter = fitter.with_noise()
             if self.is_stated:
                 self._warn_of_noise(sd)
+        first_kernel = functools.partial(fitter.first_kernel, categorical=rows.categorical, constant=rows.constant)
         if options.fit:
-            measured = ~rows.y[:mark].isnan()
-            found = fitter.fitted(X, y, measured, std, rows.categorical, surrogate.rng, rows.constant)
+            found = fitter.fitted(Values(X, y, std), ~rows.y[:mark].isnan(), first_kernel, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
             self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)
@@ -154,7 +155,7 @@ class Quantity:
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)
         self._highest_prior = HighestPrior(surrogate.kernel)
-        self.noisiness = Noisiness(fitter, surrogate, mark, rows.categorical, rows.constant)
+        self.noisiness = Noisiness(fitter, surrogate, mark, first_kernel)
         self._surrogate = surrogate
 
     def _warn_of_noise(self, sd: float) -> None:
