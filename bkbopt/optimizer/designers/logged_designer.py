@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from bkbopt._support.checks import check_count
@@ -24,8 +25,8 @@ from bkbopt.optimizer.log.limits import stored as stored_limits
 from bkbopt.optimizer.log.log_file import LogFile, Writer
 from bkbopt.optimizer.log.log_rows import Described
 from bkbopt.optimizer.log.log_schema import to_json
-from bkbopt.optimizer.log.reporting import Report, any_one, finished, lost_ones, measured, replaced, running_one
-from bkbopt.optimizer.log.trial_log import TrialLog
+from bkbopt.optimizer.log.reporting import Report, finished, lost_ones, measured, own_entry, replaced
+from bkbopt.optimizer.log.trial_log import TrialLog, check_running
 from bkbopt.optimizer.log.trials import Entry, Trial, check_stds, utc_now
 from bkbopt.optimizer.translation.conversion import conversion_of
 from bkbopt.optimizer.translation.description import check_text, describe, read_changed
@@ -361,8 +362,7 @@ class LoggedDesigner:
         return [entry.trial for entry in entries]
 
     def _check_stds(self, reports: Sequence[Report]) -> None:
-        takes_weights = self.designer.options.surrogate.takes_weights
-        check_stds((report.outcome for report in reports), takes_weights=takes_weights)
+        check_stds((r.outcome for r in reports), takes_weights=self.designer.options.surrogate.takes_weights)
 
     def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
         return self.new_entry(number, point, self.conversion.index(point, params), now)
@@ -384,14 +384,15 @@ class LoggedDesigner:
     def add_attrs(self, report: Report, attrs: Mapping[str, Any]) -> Trial:
         """Add attributes to a trial, whatever its state."""
         with self._transaction() as (entries, _):
-            entries.append(any_one(self.log, report).with_attrs(attrs))
+            entries.append(own_entry(self.log, report).with_attrs(attrs))
         return entries[0].trial
 
     def beat(self, reports: Sequence[Report], call: str) -> None:
         """Write a heartbeat for each of the running trials that the reports are about."""
         with self._transaction() as (entries, _):
-            alive, now = {report.target: running_one(self.log, report, call) for report in reports}, utc_now()
-            entries.extend(replace(entry, seen_at=now) for entry in alive.values())
+            checked, now = partial(check_running, call=call), utc_now()
+            alive = {r.target: replace(own_entry(self.log, r, checked), seen_at=now) for r in reports}
+            entries.extend(alive.values())
 
     def recover(self, older_than: float, enqueue: bool, among: Container[int] | None = None) -> list[Trial]:
         """Fail running trials, `among` some, without a heartbeat for `older_than` seconds; `enqueue` queues them."""

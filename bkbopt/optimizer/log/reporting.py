@@ -16,7 +16,7 @@ from bkbopt.search.trials.states import COMPLETE, WAITING
 if TYPE_CHECKING:
     from bkbopt.spaces.base import Params, Point
 
-__all__ = ["Report", "any_one", "finished", "lost_ones", "measured", "replaced", "running_one", "with_measured"]
+__all__ = ["Report", "finished", "lost_ones", "measured", "own_entry", "replaced", "with_measured"]
 
 Told = TypeVar("Told", Trial, Outcome)
 
@@ -73,25 +73,10 @@ def finished(
             entry = held or new(len(log) + n_new, point, params, now)
             n_new += held is None
         else:
-            entry = running_one(log, report, call)
+            entry = own_entry(log, report, functools.partial(check_running, call=call))
         _take(entry, taken)
         done.append(entry.finished(report.outcome, place, now))
     return done
-
-
-def running_one(log: TrialLog, report: Report, call: str) -> Entry:
-    """The entry of the running trial that a report by trial or id is about; raises as `finished` does."""
-    return _own_entry(log, report, functools.partial(check_running, call=call))
-
-
-def any_one(log: TrialLog, report: Report) -> Entry:
-    """The entry of the trial, in any state, that a report by trial or id is about.
-
-    Raises:
-        UnknownTrialError: there is no trial with this id.
-        ArgumentError: the trial is one of another optimizer.
-    """
-    return _own_entry(log, report, check_known)
 
 
 def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]:
@@ -107,17 +92,23 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
     for report in reports:
         if isinstance(report.target, Mapping):
             raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
-        old = _own_entry(log, report, functools.partial(check_finished, call=call))
+        old = own_entry(log, report, functools.partial(check_finished, call=call))
         _take(old, taken)
         done.append(old.replaced(report.outcome))
     return done
 
 
-def _own_entry(log: TrialLog, report: Report, checked: Callable[[Found, int], Entry]) -> Entry:
-    """The `checked` entry of the trial that a report by trial or id is about.
+def own_entry(log: TrialLog, report: Report, checked: Callable[[Found, int], Entry] = check_known) -> Entry:
+    """The entry of the trial that a report by trial or id is about.
 
-    A trial that another optimizer asked is refused: it has an id that the log does not have, or it is another point, at
-    another time, with the same id.
+    Args:
+        log: the log.
+        report: the report.
+        checked: refuses a trial that is not there, or is in another state.
+
+    Raises:
+        UnknownTrialError, TrialStateError: see `checked`.
+        ArgumentError: another optimizer asked the trial: it is another point, at another time, with the same id.
     """
     assert isinstance(report.target, int)
     given = report.given
