@@ -50,7 +50,7 @@ def as_attrs(given: Any) -> Mapping[Any, Any]:
     return given or {}
 
 
-def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
+def checked_attrs(given: Any) -> dict[str, Any]:
     """Attributes by name as a log stores them; None is no attributes.
 
     Raises:
@@ -58,7 +58,7 @@ def checked_attrs(given: Any, argument: str = "user_attrs") -> dict[str, Any]:
         ArgumentError: text that is not valid Unicode, lists that are nested too deeply, a whole number that is too
             large.
     """
-    return {_name(name, argument): _stored(value, argument, name, DEPTH) for name, value in as_attrs(given).items()}
+    return {_name(name): _stored(value, name, DEPTH) for name, value in as_attrs(given).items()}
 
 
 def storable_attrs(given: Mapping[Any, Any]) -> dict[str, Any]:
@@ -70,42 +70,42 @@ def storable_attrs(given: Mapping[Any, Any]) -> dict[str, Any]:
     return kept
 
 
-def _name(name: object, argument: str) -> str:
+def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise ArgumentTypeError(f"{argument}: expected names that are text, got {name!r}.")
-    return _text(name, argument)
+        raise ArgumentTypeError(f"user_attrs: expected names that are text, got {name!r}.")
+    return _text(name)
 
 
-def _text(text: str, argument: str) -> str:
+def _text(text: str) -> str:
     text = str.__str__(text)  # of subclasses, as members of enumerations are, the text
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{argument}: expected text that is valid Unicode, got {text[:200]!r}.") from None
+        raise ArgumentError(f"user_attrs: expected text that is valid Unicode, got {text[:200]!r}.") from None
     return text
 
 
-def _stored(value: Any, argument: str, name: str, depth: int) -> Any:
+def _stored(value: Any, name: str, depth: int) -> Any:
     value = plain_of(value)
     if isinstance(value, str):
-        return _text(value, argument)
+        return _text(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise ArgumentError(
-            f"{argument}: expected whole numbers of at most {MOST_BITS} bits, got {value.bit_length()} for {name!r}; "
+            f"user_attrs: expected whole numbers of at most {MOST_BITS} bits, got {value.bit_length()} for {name!r}; "
             "pass its text."
         )
     for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)  # of subclasses the number
     if isinstance(value, list | tuple | Mapping) and not depth:
-        raise ArgumentError(f"{argument}: expected at most {DEPTH} lists and dicts in each other for {name!r}.")
+        raise ArgumentError(f"user_attrs: expected at most {DEPTH} lists and dicts in each other for {name!r}.")
     if isinstance(value, list | tuple):
-        return [_stored(item, argument, name, depth - 1) for item in value]
+        return [_stored(item, name, depth - 1) for item in value]
     if isinstance(value, Mapping):
-        items = {_name(key, argument): _stored(item, argument, name, depth - 1) for key, item in value.items()}
+        items = {_name(key): _stored(item, name, depth - 1) for key, item in value.items()}
         if items not in WORDS:
             return items
     advice = "pass its text, as str(...)"
-    raise ArgumentTypeError(f"{argument}: expected {KINDS}, got {type(value).__name__} for {name!r}; {advice}.")
+    raise ArgumentTypeError(f"user_attrs: expected {KINDS}, got {type(value).__name__} for {name!r}; {advice}.")
