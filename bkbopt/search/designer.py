@@ -27,7 +27,7 @@ import torch
 from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidate_sets import CandidateSets
-from bkbopt.search.candidates.base import Choice, exhausted
+from bkbopt.search.candidates.base import Choice
 from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, Chooser, is_exploring_costly, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.criteria.expected import SURE
@@ -36,7 +36,7 @@ from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.crowd import MANY
 from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
-from bkbopt.search.startup import first_fit, is_few, startup_point, with_repeats
+from bkbopt.search.startup import exhausted, first_fit, startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion, one_of_each_row
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.reports import Diagnostics
@@ -330,19 +330,7 @@ class Designer:
             choice = arms.random(rng, self.history.encode([*closed]), each_row=True)
             if choice is not None:
                 return choice
-        raise self._exhausted(request, space is not None and space.is_discrete)
-
-    def _exhausted(self, request: Request, is_discrete: bool) -> Exception:
-        return exhausted(
-            self.candidates.arms(request.fixed),
-            is_discrete=is_discrete,
-            is_few=is_few(request.space, request.fixed),
-            is_first=request.number == 0,
-            is_fixed=bool(request.fixed),
-            is_constrained=self.problem.feasible is not None,
-            avoids_duplicates=self.options.avoid_duplicates,
-            has_failed=self.history.n_failed > 0,
-        )
+        raise exhausted(request, arms, self.history, self.options, space is not None and space.is_discrete)
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and the other evaluated points."""
@@ -379,7 +367,8 @@ class Designer:
             if found is not None:
                 break
         else:
-            raise self._exhausted(request, candidates.is_discrete)
+            arms = self.candidates.arms(request.fixed)
+            raise exhausted(request, arms, self.history, self.options, candidates.is_discrete)
         choice, is_maximiser = found
         first = models.objectives[0]
         diagnostics = replace(

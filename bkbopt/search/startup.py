@@ -1,6 +1,7 @@
 """The start-up design: the centre of the space, then a scrambled Sobol sequence, by the number of the trial.
 
-The first point is the centre, because ranges are often chosen around a value that is known to be good.
+The first point is the centre, because ranges are often chosen around a value that is known to be good. The error where
+no point is left, by these and by later suggestions, is here, too.
 """
 
 import bisect
@@ -12,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates.base import TRIES, Choice, first_then_blocks
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, first_then_blocks
 from bkbopt.search.candidates.feasible_walk import KNOWN, small_set
 from bkbopt.search.candidates.listed import GRID_LIMIT
+from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.encoding import Embedding, Encoding
@@ -22,7 +25,7 @@ from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["first_fit", "is_few", "slack_of", "startup_point", "with_repeats"]
+__all__ = ["exhausted", "first_fit", "slack_of", "startup_point", "with_repeats"]
 
 #: Weight of a failed trial among the values of the start-up, and the number of values that it needs beside failures.
 FAILED, LEAST_VALUES = 0.5, 3
@@ -95,11 +98,53 @@ def startup_point(
     return None
 
 
-def is_few(space: Space | None, fixed: Point) -> bool:
+def exhausted(
+    request: Request, arms: CandidateSet | None, history: History, options: Options, is_discrete: bool
+) -> SpaceExhaustedError | ArgumentError:
+    """The error where nothing is left to propose.
+
+    Args:
+        request: the request.
+        arms: the arms of a pool; None for a space.
+        history: the trials; the points of failed ones are not proposed again.
+        options: the options of the designer.
+        is_discrete: whether every searched column has finitely many values.
+    """
+    is_fixed, is_constrained = bool(request.fixed), history.problem.feasible is not None
+    avoids_duplicates, has_failed = options.avoid_duplicates, history.n_failed > 0
+    those = " with the fixed values" if is_fixed else ""
+    number = "" if is_fixed or arms is None else f"{arms.n_arms} "
+    countable = is_discrete if arms is None else arms.is_listed
+    few = _is_few(request) or not is_constrained if arms is None else countable
+    if is_constrained and not (countable and (avoids_duplicates or has_failed) and (few or request.number > 0)):
+        none, known = ("none", "") if few else (f"none of {TRIES} random ones", "enqueue a feasible point, ")
+        return ArgumentError(
+            f"feasible: expected points{those} to propose, but {none} was feasible and new; "
+            f"check the constraint, {known}or restrict the space to points where it can hold."
+        )
+    remedies = ["fix other values" if is_fixed else "stop here"]
+    if arms is None:
+        what = f"space: all points{those}" if few else f"space: all feasible points{those} that were found"
+    else:
+        twins = "" if avoids_duplicates else " (rows with equal values are one)"
+        what = f"pool: all {number}arms{those}{twins}"
+        remedies.append("add arms with set_pool")
+    state = "have been proposed, have failed" if avoids_duplicates else "have failed"
+    allow = (
+        'allow repeats with duplicates="allow"'
+        if avoids_duplicates
+        else "tell values of failed trials with replace=True"
+    )
+    state = f"{state} or are infeasible" if few or arms is not None else state.replace(",", " or")
+    return SpaceExhaustedError(f"{what} {state}; {', '.join(remedies)}, or {allow}.")
+
+
+def _is_few(request: Request) -> bool:
     """Whether a space with fixed values has so few points that all are tried where random points are not enough."""
+    space = request.space
     if space is None or space.cardinality <= GRID_LIMIT:
         return True
-    free = [p.n_values for key, p in space.keyed.items() if key not in fixed]
+    free = [p.n_values for key, p in space.keyed.items() if key not in request.fixed]
     return math.prod(n or math.inf for n in free) <= GRID_LIMIT
 
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.row_keys import row_keys
-from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.criterion import Criterion, Search
 from bkbopt.spaces.base import Point
@@ -35,7 +34,6 @@ __all__ = [
     "Scope",
     "Shared",
     "best_usable",
-    "exhausted",
     "first_then_blocks",
     "one_row_each",
 ]
@@ -178,53 +176,3 @@ def one_row_each(X: Tensor, rows: NDArray[np.int64], source: RowSource) -> list[
             left[key] -= 1
             first.append(row)
     return first
-
-
-def exhausted(
-    arms: CandidateSet | None,
-    *,
-    is_discrete: bool,
-    is_few: bool,
-    is_first: bool,
-    is_fixed: bool,
-    is_constrained: bool,
-    avoids_duplicates: bool,
-    has_failed: bool,
-) -> SpaceExhaustedError | ArgumentError:
-    """The error where nothing is left to propose.
-
-    Args:
-        arms: the arms of a pool; None for a space.
-        is_discrete: whether every searched column has finitely many values.
-        is_few: whether the space has so few points that all were tried.
-        is_first: whether this is the first trial.
-        is_fixed: whether values are fixed.
-        is_constrained: whether the user gave a constraint `feasible`.
-        avoids_duplicates: whether no point is proposed again.
-        has_failed: whether trials have failed, whose points are not proposed again.
-    """
-    those = " with the fixed values" if is_fixed else ""
-    number = "" if is_fixed or arms is None else f"{arms.n_arms} "
-    countable = is_discrete if arms is None else arms.is_listed
-    few = is_few or not is_constrained if arms is None else countable
-    if is_constrained and not (countable and (avoids_duplicates or has_failed) and (few or not is_first)):
-        none, known = ("none", "") if few else (f"none of {TRIES} random ones", "enqueue a feasible point, ")
-        return ArgumentError(
-            f"feasible: expected points{those} to propose, but {none} was feasible and new; "
-            f"check the constraint, {known}or restrict the space to points where it can hold."
-        )
-    remedies = ["fix other values" if is_fixed else "stop here"]
-    if arms is None:
-        what = f"space: all points{those}" if few else f"space: all feasible points{those} that were found"
-    else:
-        twins = "" if avoids_duplicates else " (rows with equal values are one)"
-        what = f"pool: all {number}arms{those}{twins}"
-        remedies.append("add arms with set_pool")
-    state = "have been proposed, have failed" if avoids_duplicates else "have failed"
-    allow = (
-        'allow repeats with duplicates="allow"'
-        if avoids_duplicates
-        else "tell values of failed trials with replace=True"
-    )
-    state = f"{state} or are infeasible" if few or arms is not None else state.replace(",", " or")
-    return SpaceExhaustedError(f"{what} {state}; {', '.join(remedies)}, or {allow}.")
