@@ -216,7 +216,8 @@ def declared_branches(
         having = [key for key in counts if all(dict(key).get(name) in own for name, own in needed.items())]
         most = sorted(having, key=lambda key: -counts[key])[:limit]
         values = {key: switch.internal_values for key, switch in switches.items()} | needed
-        settings = [*map(dict, most), *(_random_setting(space, values, rng) for _ in range(limit))]
+        random = ({key: own[rng.integers(len(own))] for key, own in values.items()} for _ in range(limit))
+        settings = [*map(dict, most), *map(space.active_part, random)]
     out = {}
     for setting in settings:
         key = tuple((switch, setting[switch]) for switch in switches if switch in setting)
@@ -234,9 +235,3 @@ def _needed(space: Space, fixed: Point) -> dict[str, tuple[float, ...]]:
             out[keys[parent]] = tuple(value for value in out.get(keys[parent], values) if value in values)
             names.append(parent)
     return out
-
-
-def _random_setting(
-    space: Space, values: Mapping[str, tuple[float, ...]], rng: np.random.Generator
-) -> dict[str, float]:
-    return space.active_part({key: own[rng.integers(len(own))] for key, own in values.items()})
