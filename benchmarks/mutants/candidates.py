@@ -39,8 +39,8 @@ CANDIDATES = (
     Fault(
         "scores under constraints are kept when there are new values",
         "search/candidates/listed.py",
-        "if self._in_batch is None or self._in_batch[0] != key:",
-        "if self._in_batch is None:",
+        "self._in_batch.of(key, ",
+        "self._in_batch.of(0, ",
         ("search/test_choosing.py",),
     ),
     Fault(

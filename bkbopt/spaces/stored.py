@@ -20,11 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt._support.progress import bars
 from bkbopt._support.row_keys import row_keys
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.arms import Arms, index_is_reserved
-from bkbopt.spaces.base import Point, set_fields
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.columns import RANKED, Columns, choices_after, columns_of, sampled_rows
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.pool import EncodedPool, Pool
@@ -105,7 +106,7 @@ class StoredPool(Arms):
     X: EncodedRows
     objects: None = None
     _found: dict[bytes, Ints] = field(init=False, repr=False, default_factory=dict)
-    _matched: tuple[dict[str, float], Tensor] | None = field(init=False, repr=False, default=None)
+    _matched: Latest[Tensor] = field(init=False, repr=False, default_factory=Latest)
 
     @classmethod
     def of(cls, parts: Parts, given: Pool, scale: bool, known: Columns | None) -> "StoredPool":
@@ -185,11 +186,7 @@ class StoredPool(Arms):
 
     def matching(self, point: Point) -> Tensor:
         """See `Arms`."""
-        held, last = dict(point), self._matched
-        if last is None or last[0] != held:
-            last = held, self._matching(held)
-            set_fields(self, _matched=last)
-        return last[1].clone()
+        return self._matched.of(frozenset(point.items()), lambda: self._matching(point)).clone()
 
     def _matching(self, point: Point) -> Tensor:
         out = torch.ones(len(self), dtype=torch.bool)

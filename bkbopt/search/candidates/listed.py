@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.model import Model
 from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable, one_row_each
@@ -47,7 +49,7 @@ class Listed(ABC):
         #: The arguments of the last call, and which rows are closed by them.
         self._taken: tuple[bool, Tensor, Tensor] | None = None
         #: The criterion of the greedy suggestions of a batch under constraints, and what it follows from.
-        self._in_batch: tuple[tuple[object, ...], Expected] | None = None
+        self._in_batch: Latest[Expected] = Latest()
 
     @property
     def n_arms(self) -> int | None:
@@ -98,11 +100,7 @@ class Listed(ABC):
 
     def _expected(self, finished: Callable[[], Criterion], key: tuple[object, ...]) -> Expected:
         """The criterion of greedy suggestions: means, which running trials do not change, so that scores are kept."""
-        if self._in_batch is None or self._in_batch[0] != key:
-            criterion = finished()
-            assert isinstance(criterion, Expected)
-            self._in_batch = key, criterion.kept(self.search)
-        return self._in_batch[1]
+        return self._in_batch.of(key, lambda: cast(Expected, finished()).kept(self.search))
 
     def random(self, rng: np.random.Generator, taken: Tensor, *, each_row: bool = False) -> Choice | None:
         """See `CandidateSet`."""
