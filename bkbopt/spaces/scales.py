@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,26 +27,24 @@ def _within_one(encoded: Array) -> Array:
     return np.minimum(np.maximum(encoded, 0.0), 1.0)
 
 
-class Scale(Protocol):
+class Scale(ABC):
     """Geometry of one column; all arrays are (n,)."""
 
+    @abstractmethod
     def encoded(self, positions: Positions) -> Array:
         """Encode positions."""
 
+    @abstractmethod
     def nearest(self, encoded: Array) -> Positions:
         """Give the feasible position nearest to each number, as distances are on the encoded scale."""
 
 
-class Real(ABC):
+class Real(Scale):
     """The positions of real numbers, by a scale that is a function of the value."""
 
     #: Bounds: numbers, or a row (d,) of them for arrays (n, d).
     low: float | Array
     high: float | Array
-
-    @abstractmethod
-    def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
 
     @abstractmethod
     def _decoded(self, unit: Array) -> Array:
@@ -134,19 +132,11 @@ class _Intervals(_Interval):
         return self.high - self.low
 
 
-class AnyGrid(ABC):
+class AnyGrid(Scale):
     """The positions of a grid."""
 
     #: Number of positions: a whole number, or a row (d,) of them for arrays (n, d).
     n: Any
-
-    @abstractmethod
-    def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
-
-    @abstractmethod
-    def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
 
     @abstractmethod
     def spread(self, unit: Array) -> Positions:
