@@ -17,6 +17,7 @@ from typing import Any
 
 __all__ = [
     "FREE",
+    "PLAIN",
     "Limit",
     "Limits",
     "SharedLimits",
@@ -119,7 +120,8 @@ class SharedLimits(Mapping[str, Limit]):
 
 #: The limits of a quantity that was a constraint once.
 FREE = Limit(-math.inf, math.inf)
-_PLAIN = Limit()
+#: The limits of a constraint without any of its own.
+PLAIN = Limit()
 
 
 def _short(number: float) -> str:
@@ -139,13 +141,13 @@ def intervals_of(limits: Limits) -> tuple[tuple[str, str], ...]:
 
 def excesses(limits: Limits, values: Mapping[str, float]) -> dict[str, float]:
     """The excesses of measured values, by the names that they have in the search."""
-    found = ((limits.get(name, _PLAIN).sides(name), value) for name, value in values.items())
+    found = ((limits.get(name, PLAIN).sides(name), value) for name, value in values.items())
     return {side.key: side.excess(value) for sides, value in found for side in sides}
 
 
 def stored(limits: Limits) -> list[Any]:
     """What a log keeps: the name alone for a plain constraint, and else the name with both limits."""
-    return [name if limit == _PLAIN else [name, *limit.pair] for name, limit in limits.items()]
+    return [name if limit == PLAIN else [name, *limit.pair] for name, limit in limits.items()]
 
 
 def limits_of(kept: Any) -> dict[str, Limit]:
@@ -158,7 +160,7 @@ def limits_of(kept: Any) -> dict[str, Limit]:
     if not isinstance(kept, list | tuple):
         raise TypeError(f"constraints as {type(kept).__name__}")
     for entry in kept:
-        name, limit = (entry, _PLAIN) if isinstance(entry, str) else (entry[0], _read(*entry[1:]))
+        name, limit = (entry, PLAIN) if isinstance(entry, str) else (entry[0], _read(*entry[1:]))
         if not isinstance(name, str) or name in out:
             raise ValueError("constraints that are not distinct names")
         out[name] = limit

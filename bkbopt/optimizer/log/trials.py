@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from bkbopt._support.showing import shown_record
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer.log.limits import Limit, Limits
+from bkbopt.optimizer.log.limits import PLAIN, Limits
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
@@ -93,11 +93,7 @@ class Trial:
     @property
     def is_feasible(self) -> bool:
         """Whether all known values of outcome constraints are within their limits."""
-        return all(self.limits.get(name, _PLAIN).holds(value) for name, value in self.constraints.items())
-
-
-#: The limits of a constraint without any of its own.
-_PLAIN = Limit()
+        return all(self.limits.get(name, PLAIN).holds(value) for name, value in self.constraints.items())
 
 
 def _refuse(_: Trial, name: str, *__: object) -> NoReturn:
