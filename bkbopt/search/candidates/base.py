@@ -112,7 +112,7 @@ Perturbed = Callable[[Criterion, int, Tensor, Scope], Choice | None]
 
 
 class CandidateSet(Protocol):
-    """The interface that a designer needs of a set of candidates."""
+    """The interface that a designer needs of a set of candidates; bodies of methods are those of listed ones."""
 
     @property
     def n_arms(self) -> int | None:
@@ -129,10 +129,12 @@ class CandidateSet(Protocol):
     @property
     def has_many_choices(self) -> bool:
         """Whether the choices without an order have so many combinations that they could not be listed."""
+        return False
 
     @property
     def coordinate_perturbation(self) -> Perturbed | None:
         """The coordinate perturbations of the set; None if its search compares all points."""
+        return None
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """The point with the largest score."""
@@ -142,6 +144,7 @@ class CandidateSet(Protocol):
 
     def off_ends(self, choice: Choice, scope: Scope) -> Choice:
         """The choice, moved away from ends of ranges near which the first incumbent is; the same one from a list."""
+        return choice
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""

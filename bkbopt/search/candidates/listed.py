@@ -12,7 +12,7 @@ from torch import Tensor
 from bkbopt._support.latest import Latest
 from bkbopt._support.row_keys import row_keys
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable, one_row_each
+from bkbopt.search.candidates.base import CandidateSet, Choice, Feasible, Scope, best_usable, one_row_each
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
@@ -33,12 +33,10 @@ __all__ = ["GRID_LIMIT", "GridCandidates", "Listed", "PoolCandidates"]
 GRID_LIMIT = 20_000
 
 
-class Listed(ABC):
+class Listed(CandidateSet, ABC):
     """The common base of pools and grids: rows that are closed, and the exact argmax over the others."""
 
     is_discrete = is_listed = True
-    has_many_choices = False
-    coordinate_perturbation = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
         n = len(search.X)
@@ -114,10 +112,6 @@ class Listed(ABC):
             if self.usable(row):
                 return self.choice(row)
         return None
-
-    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
-        """See `CandidateSet`."""
-        return choice
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""

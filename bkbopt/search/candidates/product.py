@@ -192,7 +192,7 @@ class _Nearby:
         return None if at is None else int(self.rows[at])
 
 
-class ProductCandidates:
+class ProductCandidates(CandidateSet):
     """The rows of a product that cannot be listed, or those with fixed values.
 
     Args:
@@ -203,9 +203,6 @@ class ProductCandidates:
 
     is_discrete = True
     is_listed = False
-    has_many_choices = False
-    #: As for listed pools.
-    coordinate_perturbation = None
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
         self._sub = _Sub.of(pool, fixed or {})
@@ -294,10 +291,6 @@ class ProductCandidates:
             if row not in closed and self.usable(row):
                 return self._sub.choice(row)
         return None
-
-    def off_ends(self, choice: Choice, scope: Scope) -> Choice:
-        """See `CandidateSet`."""
-        return choice
 
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
