@@ -20,7 +20,7 @@ PARTIAL = ("optimizer/telling/test_partial_values.py",)
 TOLD = (
     Fault(
         "a table that has grown is told as a whole",
-        "optimizer/telling/told_before.py",
+        "optimizer/telling/told_points.py",
         "is_told = known[key] >= 0",
         "is_told = known[key] >= 1",
         ("adapters/shell/test_past.py",),

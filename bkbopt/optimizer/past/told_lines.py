@@ -6,8 +6,7 @@ from bkbopt.optimizer.designers.locking import locked
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trials import Outcome, Trial
 from bkbopt.optimizer.optimizer import Optimizer
-from bkbopt.optimizer.telling.told_before import not_told
-from bkbopt.optimizer.telling.told_points import note_other_points
+from bkbopt.optimizer.telling.told_points import not_told, note_other_points
 from bkbopt.spaces.base import Params
 
 __all__ = ["tell_lines", "without_gaps"]

@@ -23,7 +23,6 @@ from bkbopt.optimizer.log.objectives import apart, is_pair
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trial_list import TrialList
 from bkbopt.optimizer.log.trials import Outcome, Trial
-from bkbopt.optimizer.telling.told_before import not_told
 from bkbopt.optimizer.telling.told_columns import (
     attrs_by_row,
     known_stds,
@@ -33,7 +32,7 @@ from bkbopt.optimizer.telling.told_columns import (
     values_by_row,
     with_nan,
 )
-from bkbopt.optimizer.telling.told_points import note_missing_constraints, note_other_points, note_told_before
+from bkbopt.optimizer.telling.told_points import not_told, note_missing_constraints, note_other_points, note_told_before
 from bkbopt.optimizer.translation.rounded_points import note_near_points
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import shown
