@@ -11,14 +11,15 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.values import as_python, shown
 
-__all__ = ["check_items", "describe", "looks_like_bounds", "made", "parse", "read_description"]
+__all__ = ["FIELDS", "check_items", "describe", "looks_like_bounds", "made", "parse", "read_description"]
 
 T = TypeVar("T")
 Items = tuple[tuple[str, Parameter], ...]
 
 _CLASSES: dict[str, type[Parameter]] = {cls.kind: cls for cls in (Float, Int, Categorical, Ordinal)}
 _NUMERIC = ("low", "high", "log", "step")
-_FIELDS = {"float": _NUMERIC, "int": _NUMERIC, "categorical": ("choices",), "ordinal": ("values",)}
+#: The fields of each kind of parameter, without its condition.
+FIELDS = {"float": _NUMERIC, "int": _NUMERIC, "categorical": ("choices",), "ordinal": ("values",)}
 
 
 def parse(spec: object) -> Items:
@@ -173,7 +174,7 @@ _DISTRIBUTIONS: dict[str, Callable[[Any], Parameter]] = {
 
 def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
     out: dict[str, Any] = {"type": parameter.kind}
-    for name in _FIELDS[parameter.kind]:
+    for name in FIELDS[parameter.kind]:
         value = getattr(parameter, name)
         out[name] = list(map(_describe_choice, value)) if isinstance(value, tuple) else value
     if parameter.when is not None:
@@ -194,7 +195,7 @@ def _describe_choice(choice: object) -> object:
 def _read_parameter(entry: object) -> tuple[str, Parameter]:
     fields = dict(entry) if isinstance(entry, Mapping) else {}
     name, kind = fields.pop("name", None), fields.pop("type", None)
-    if not isinstance(kind, str) or set(fields) - {"when"} != set(_FIELDS.get(kind, ())) or not fields:
+    if not isinstance(kind, str) or set(fields) - {"when"} != set(FIELDS.get(kind, ())) or not fields:
         raise ArgumentError(f"parameters: expected a description of a parameter, got {shown(entry)}")
     for key in {"choices", "values"} & set(fields):
         fields[key] = _named(name, _read_choices, fields[key])

@@ -26,28 +26,8 @@ from bkbopt.errors import ArgumentError
 
 __all__ = ["read_space"]
 
-OPTIONS = (
-    "direction",
-    "directions",
-    "constraints",
-    "seed",
-    "n_startup_trials",
-    "surrogate",
-    "acquisition",
-    "beta",
-    "duplicates",
-    "deterministic",
-    "feasible",
-    "perturbations",
-)
-NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}
-BESIDES = {
-    "float": {"log", "step", "when"},
-    "int": {"log", "step", "when"},
-    "categorical": {"when"},
-    "ordinal": {"when"},
-}
-
+#: Keys of parameters that may be left out, and arguments of `Optimizer` that are no options of a file.
+OPTIONAL, OF_PROGRAMS = {"log", "step", "when"}, ("fit", "storage")
 #: Endings of files with the rows of a pool.
 TABLES = (".csv", ".parquet", ".npy")
 _OF_POOL = "a search over the rows of a file begins with: bkbopt init --pool ROWS STATE"
@@ -63,6 +43,8 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     """
     import tomllib  # here, since most commands do not need it
 
+    from bkbopt.optimizer.arguments.option_types import Options
+
     with open(path, "rb") as file:
         try:
             document = tomllib.loads(file.read().decode("utf-8-sig"))  # some editors begin it with a byte order mark
@@ -74,9 +56,10 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     entries = document.pop("space", None)
     if not isinstance(entries, dict) or not entries:
         raise ArgumentError(f"space: expected a table [space] with parameters in {os.fspath(path)}, got {entries!r}.")
-    unknown = set(document) - set(OPTIONS)
+    known = tuple(name for name in Options.__annotations__ if name not in OF_PROGRAMS)
+    unknown = set(document) - set(known)
     if unknown:
-        raise ArgumentError(f"space: expected options among {OPTIONS}, got {sorted(unknown)}.")
+        raise ArgumentError(f"space: expected options among {known}, got {sorted(unknown)}.")
     space = {name: _parameter(name, entry) for name, entry in entries.items()}
     if not any(map(_varies, space.values())):
         raise ArgumentError(
@@ -95,7 +78,7 @@ def _varies(parameter: Any) -> bool:
 
 def _parameter(name: str, entry: Any) -> Any:
     from bkbopt import Categorical
-    from bkbopt.spaces.parsing import looks_like_bounds, made
+    from bkbopt.spaces.parsing import FIELDS, looks_like_bounds, made
 
     values = entry if isinstance(entry, list) else [entry]
     if any(isinstance(v, float) and not math.isfinite(v) for v in values):
@@ -114,10 +97,11 @@ def _parameter(name: str, entry: Any) -> Any:
         return entry
     fields = dict(entry)
     kind = fields.pop("type", None)
-    if not isinstance(kind, str) or kind not in NEEDED:
+    if not isinstance(kind, str) or kind not in FIELDS:
         got = repr(kind) if "type" in entry else f"no key 'type' but {sorted(fields)}"
-        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(NEEDED)}, got {got}.")
-    needed, besides = NEEDED[kind], BESIDES[kind]
+        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(FIELDS)}, got {got}.")
+    every = {*FIELDS[kind], "when"}
+    needed, besides = every - OPTIONAL, every & OPTIONAL
     if not needed <= set(fields) <= needed | besides:
         raise ArgumentError(
             f"parameter {name!r}: expected the keys {sorted(needed)} and optionally {sorted(besides)}, "
