@@ -42,7 +42,7 @@ from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.pareto import Improvement, chained
 from bkbopt.search.maximizers.ascent import differentiated
 from bkbopt.search.maximizers.parted import PartedMaximizer
-from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer, joint_sample
 
 if TYPE_CHECKING:
     from bkbopt.search.maximizers._loops_bound import PlainBound
@@ -260,7 +260,7 @@ class _Sampled:
         return self._drawn[0](X)[:, 0]
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
-        return by_decreasing(search.thompson(self.model, np.random.default_rng(self.seed)), closed)
+        return by_decreasing(joint_sample(search, self.model, np.random.default_rng(self.seed)), closed)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from bkbopt._support.progress import bar, bars
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.posterior.model import Model
 from bkbopt.search.maximizers.parts import Bounds, Part
-from bkbopt.search.maximizers.pool import SCAN_SHARE, SLACK, Argmax, check_some_open, joint_sample
+from bkbopt.search.maximizers.pool import SCAN_SHARE, SLACK, Argmax, check_some_open
 from bkbopt.search.maximizers.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.remote import LostPartError
 from bkbopt.spaces.stored_rows import EncodedRows
@@ -156,11 +156,6 @@ class PartedMaximizer:
         """Scores `(A, ...)` of the whole pool, in blocks that fit the cache for models of `size` features."""
         with threads_for(2.0 * len(self.X) * size * size):
             return torch.cat(list(self._each(lambda part: part.scores(score, size), self.parts)))
-
-    @torch.no_grad()
-    def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
-        """See `joint_sample`."""
-        return joint_sample(self.X, self.scores, model, rng)
 
     def _up_to_date(self, model: Model) -> tuple[Versions, bool]:
         """The versions, the last being the model's, still without rows; and whether the pool was scanned for it."""

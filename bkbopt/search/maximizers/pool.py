@@ -47,6 +47,7 @@ from bkbopt.spaces.rows import RowSource
 if TYPE_CHECKING:
     from bkbopt.posterior._loops import PlainModel
     from bkbopt.search.maximizers._loops_pool import Bounded
+    from bkbopt.search.maximizers.parted import PartedMaximizer
 
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
@@ -85,17 +86,10 @@ def check_some_open(excluded: Tensor | None) -> None:
         raise SpaceExhaustedError(f"pool: all {len(excluded)} arms are excluded, so there is none to choose.")
 
 
-def joint_sample(
-    X: RowSource, scores: Callable[[Callable[[Tensor], Tensor], int], Tensor], model: Model, rng: np.random.Generator
-) -> Tensor:
-    """A joint posterior sample of a pool `(A,)`: exact for up to `JOINT` arms, else a path (see `paths`).
-
-    Args:
-        X: the arms.
-        scores: computes the scores of all arms, given a function of encoded points and its number of features.
-        model: the posterior.
-        rng: of the sample.
-    """
+@torch.no_grad()
+def joint_sample(search: "PoolMaximizer | PartedMaximizer", model: Model, rng: np.random.Generator) -> Tensor:
+    """A joint posterior sample of a pool `(A,)`: exact for up to `JOINT` arms, else a path (see `paths`)."""
+    X = search.X
     if len(X) <= JOINT:
         every = X[:]
         with threads_for(len(X) ** 3 / 3.0):
@@ -103,7 +97,7 @@ def joint_sample(
             return model(every)[0] + model.covariance_root(every) @ eps
     path = draw_paths(model, cast(Tensor, X), rng)  # reads only some of the rows
     with threads_for(2.0 * len(X) * (path.prior.size + model.features.size)):
-        return scores(lambda X: path(X)[:, 0], path.prior.size)
+        return search.scores(lambda X: path(X)[:, 0], path.prior.size)
 
 
 @dataclass
@@ -210,11 +204,6 @@ class PoolMaximizer:
         """Scores `(A,)` of the whole pool, in blocks that fit the cache for models of `size` features."""
         block = block_rows(size)
         return torch.cat([score(self.X[i : i + block]) for i in range(0, len(self.X), block)])
-
-    @torch.no_grad()
-    def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
-        """See `joint_sample`."""
-        return joint_sample(self.X, self.scores, model, rng)
 
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache

@@ -15,7 +15,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.search.maximizers import parted
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.parts import LocalPart
-from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer, joint_sample
 from bkbopt.search.maximizers.versions import MAX_VERSIONS
 from bkbopt.spaces.remote import LostPartError
 from tests.spaces.stored_sources import mapped
@@ -258,7 +258,7 @@ def test_scans_and_samples_are_those_of_the_rows_in_memory() -> None:
         for own, other in zip(search.scan(gp.model), whole.scan(gp.model), strict=True):
             # Blocks of other sizes: rounding only.
             assert torch.allclose(own, other, rtol=0, atol=1e-12)
-        samples = [each.thompson(gp.model, np.random.default_rng(4)) for each in (search, whole)]
+        samples = [joint_sample(each, gp.model, np.random.default_rng(4)) for each in (search, whole)]
         assert torch.allclose(*samples, rtol=0, atol=1e-10)
 
 

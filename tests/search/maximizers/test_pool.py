@@ -18,7 +18,7 @@ from bkbopt.search.criteria.criterion import ACQUISITIONS, rule_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.maximizers import pool as pool_maximizer
 from bkbopt.search.maximizers import versions
-from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer, joint_sample
 from bkbopt.search.maximizers.versions import MAX_VERSIONS
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
@@ -257,7 +257,7 @@ def test_thompson_samples_have_the_posterior_moments_jointly(
     X = torch.as_tensor(rng.random((20, 2)))
     surrogate, search = make(bo.kernels.rbf(2, 0.3), noise=0.04), PoolMaximizer(X)
     surrogate.observe(X[:8], bump(X[:8]))
-    samples = torch.stack([search.thompson(surrogate.model, rng) for _ in range(2000)])
+    samples = torch.stack([joint_sample(search, surrogate.model, rng) for _ in range(2000)])
     covariance = surrogate.model.covariance(X)
     variance = covariance.diagonal()
     # Six standard errors of a mean and of a covariance over 2,000 samples.
