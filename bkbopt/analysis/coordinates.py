@@ -30,7 +30,10 @@ __all__ = ["Coordinates", "coordinates_of", "dimension_of", "has_dimensions", "p
 
 
 class Coordinates(Protocol):
-    """The coordinates of a space or of a pool."""
+    """The coordinates of a space or of a pool.
+
+    Methods about conditions and encodings have bodies, which are those of a pool.
+    """
 
     def dimensions(self, n: int) -> list[Dimension]:
         """All parameters that vary, each with at most `n` numbers (listed values are all included)."""
@@ -48,14 +51,17 @@ class Coordinates(Protocol):
 
     def inactive(self, name: str, u: Tensor) -> str:
         """The reason why a parameter is inactive at `u (k,)`, as text; empty if it is active."""
+        return ""
 
     def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
         """A mask (n,) of the points at which all of the dimensions are active."""
+        return np.ones(len(U), dtype=np.bool_)
 
     def encoded(self, U: Tensor) -> Tensor:
         """The points in the model's encoding, `X (n, d)`."""
+        return U
 
-    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
+    def sampled(self, n: int, at: Mapping[str, Any] | None = None) -> Tensor:
         """A sample of points `(<= n, k)`: quasi-random in a box, random arms of a pool.
 
         Switches (parameters on which others are conditional) have the values of the recommended point, changed by `at`.
@@ -139,9 +145,9 @@ class _OfSpace:
         """See `Coordinates`."""
         return self.opt.recode(U)
 
-    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
+    def sampled(self, n: int, at: Mapping[str, Any] | None = None) -> Tensor:
         """See `Coordinates`."""
-        U = self._even(self.space.dim, n, seed)[0]
+        U = self._even(self.space.dim, n)[0]
         if self.space.is_conditional:
             switches = [d.column for name, d in self._dimensions.items() if name in self.space.switches]
             U[:, switches] = self.center(at)[switches]
@@ -150,18 +156,18 @@ class _OfSpace:
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
         # One sequence in 2 k dimensions, since two sequences with different scrambles would be correlated.
-        A, B = self._even(2 * self.space.dim, n, seed=0)
+        A, B = self._even(2 * self.space.dim, n)
         return A, B
 
-    def _even(self, dim: int, n: int, seed: int) -> list[Tensor]:
+    def _even(self, dim: int, n: int) -> list[Tensor]:
         """Quasi-random samples, `(n, k)` each, with values for the columns of all parameters, active or not."""
-        unit = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(n, dtype=torch.float64)
+        unit = torch.quasirandom.SobolEngine(dim, scramble=True, seed=0).draw(n, dtype=torch.float64)
         free = Space(tuple((name, replace(parameter, when=None)) for name, parameter in self.space.items))
         return [free.from_unit(part) for part in unit.split(self.space.dim, dim=1)]
 
 
 @dataclass(frozen=True)
-class _OfPool:
+class _OfPool(Coordinates):
     """See `Coordinates`."""
 
     opt: Optimizer
@@ -190,21 +196,9 @@ class _OfPool:
         best = self.pool.values_of(self.pool.internal(self.opt.recommend().params))
         return self.opt.encode([{**best, **at}])[0]
 
-    def inactive(self, name: str, u: Tensor) -> str:
+    def sampled(self, n: int, at: Mapping[str, Any] | None = None) -> Tensor:
         """See `Coordinates`."""
-        return ""
-
-    def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
-        """See `Coordinates`."""
-        return np.ones(len(U), dtype=np.bool_)
-
-    def encoded(self, U: Tensor) -> Tensor:
-        """See `Coordinates`."""
-        return U
-
-    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
-        """See `Coordinates`."""
-        return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(seed))))]
+        return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(0))))]
 
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
