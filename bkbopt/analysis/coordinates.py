@@ -87,7 +87,6 @@ class _OfSpace:
         return {dimension.name: dimension for dimension in self.dimensions(2)}
 
     def dimensions(self, n: int) -> list[Dimension]:
-        """See `Coordinates`."""
         found = []
         for j, column in enumerate(self.space.columns):
             name, parameter = column.name, self.space.parameters[column.name]
@@ -107,7 +106,6 @@ class _OfSpace:
         return Dimension.labelled(found)
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
-        """See `Coordinates`."""
         at = _checked_at(at, self.space.names)
         for name, value in at.items():
             parameter = self.space.parameters[name]
@@ -126,7 +124,6 @@ class _OfSpace:
         return u
 
     def inactive(self, name: str, u: Tensor) -> str:
-        """See `Coordinates`."""
         (params,) = self.space.decode(u[None])
         if name in params:
             return ""
@@ -138,15 +135,12 @@ class _OfSpace:
         return f"it is active where {needs}, and here {has}"
 
     def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
-        """See `Coordinates`."""
         return np.array([all(d.name in params for d in dimensions) for params in self.space.decode(U)])
 
     def encoded(self, U: Tensor) -> Tensor:
-        """See `Coordinates`."""
         return self.opt.recode(U)
 
     def sampled(self, n: int, at: Mapping[str, Any] | None = None) -> Tensor:
-        """See `Coordinates`."""
         U = self._even(self.space.dim, n)[0]
         if self.space.is_conditional:
             switches = [d.column for name, d in self._dimensions.items() if name in self.space.switches]
@@ -154,7 +148,6 @@ class _OfSpace:
         return U
 
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
-        """See `Coordinates`."""
         # One sequence in 2 k dimensions, since two sequences with different scrambles would be correlated.
         A, B = self._even(2 * self.space.dim, n)
         return A, B
@@ -175,7 +168,6 @@ class _OfPool(Coordinates):
     columns: Columns
 
     def dimensions(self, n: int) -> list[Dimension]:
-        """See `Coordinates`."""
         found = []
         for j, name in enumerate(self.columns.names):
             low, width = float(self.columns.low[j]), float(self.columns.width[j])
@@ -191,17 +183,14 @@ class _OfPool(Coordinates):
         return Dimension.labelled([dimension for dimension in found if len(dimension.values) > 1])
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
-        """See `Coordinates`."""
         at = _checked_at(at, self.pool.names)
         best = self.pool.values_of(self.pool.internal(self.opt.recommend().params))
         return self.opt.encode([{**best, **at}])[0]
 
     def sampled(self, n: int, at: Mapping[str, Any] | None = None) -> Tensor:
-        """See `Coordinates`."""
         return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(0))))]
 
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
-        """See `Coordinates`."""
         rng = np.random.default_rng(0)
 
         def column(j: int) -> Tensor:

@@ -85,7 +85,6 @@ class _Interval(Real):
         """What the code 1 stands for, before it is divided by this: a difference of values or logarithms."""
 
     def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
         offset = positions - self.low
         return self._log1p(offset) / self.width if self.log else offset / self.width
 
@@ -152,16 +151,13 @@ class _Even(AnyGrid):
         """The position that the code 1 stands for."""
 
     def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
         return np.asarray(positions / self.width)
 
     def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
         inside = np.minimum(np.maximum(encoded, 0.0), (self.n - 1) / self.width)
         return np.rint(inside * self.width).astype(np.int64)
 
     def spread(self, unit: Array) -> Positions:
-        """See `AnyGrid`."""
         return np.minimum(np.maximum(np.floor(unit * self.n), 0), self.n - 1).astype(np.int64)
 
 
@@ -194,7 +190,6 @@ class _EvenGrids(_Even):
 
     @property
     def width(self) -> Array:
-        """See `_Even`."""
         return self.widths
 
 

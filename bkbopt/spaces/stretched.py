@@ -105,7 +105,6 @@ class _LogFromEnd(Real):
         return float(np.log1p(np.array([(self.high - self.low) / self.reach]))[0])
 
     def encoded(self, positions: Array) -> Array:
-        """See `Scale`."""
         t = positions - self.low if self.is_low else self.high - positions
         code = np.log1p(t / self.reach) / self.width
         return code if self.is_low else 1.0 - code
@@ -134,13 +133,11 @@ class _LogGridFromEnd(AnyGrid):
         return LogGrid(self.reach, self.n)
 
     def encoded(self, positions: Positions) -> Array:
-        """See `Scale`."""
         if self.is_low:
             return self._from_end.encoded(positions)
         return 1.0 - self._from_end.encoded(self.n - 1 - positions)
 
     def nearest(self, encoded: Array) -> Positions:
-        """See `Scale`."""
         if self.is_low:
             return self._from_end.nearest(encoded)
         return np.asarray(self.n - 1 - self._from_end.nearest(1.0 - encoded))
