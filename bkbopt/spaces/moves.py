@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bkbopt.spaces.scales import Codes, Scale, Scales
+from bkbopt.spaces.scales import Array, Codes, Scale, Scales
 
 __all__ = ["Moves"]
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 #: Up to this size all other values of a grid are neighbours.

@@ -32,12 +32,10 @@ from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
-from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, short_hashes_of
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, Ints, StoredPart, StoredRows, short_hashes_of
 from bkbopt.spaces.values import as_python, is_hashable, label_key
 
 __all__ = ["StoredPool", "encoded_pool"]
-
-Ints = NDArray[np.int64]
 
 
 def encoded_pool(

@@ -17,13 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.progress import bar, bars
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.posterior.model import Model
-from bkbopt.search.maximizers.parts import Bounds, Part
+from bkbopt.search.maximizers.parts import Bounds, Floats, Ints, Mask, Part
 from bkbopt.search.maximizers.pool import SCAN_SHARE, SLACK, Argmax, check_some_open
 from bkbopt.search.maximizers.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.remote import LostPartError
@@ -37,9 +36,6 @@ MOST, FRONT = 4096, 64
 #: limits the memory.
 CHUNK, MOST_AT_ONCE = 256, 1 << 16
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 T = TypeVar("T")
 
 
