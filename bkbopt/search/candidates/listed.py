@@ -46,7 +46,7 @@ class Listed(CandidateSet, ABC):
         self._checked = torch.zeros_like(self._infeasible)
         #: The arguments of the last call, and which rows are closed by them.
         self._taken: tuple[bool, Tensor, Tensor] | None = None
-        #: The criterion of the greedy suggestions of a batch under constraints, and what it follows from.
+        #: The criterion of the greedy suggestions of a batch under constraints.
         self._in_batch: Latest[Expected] = Latest()
 
     @property
