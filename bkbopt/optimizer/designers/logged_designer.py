@@ -286,17 +286,12 @@ class LoggedDesigner:
         return self.designer
 
     def followed(self, call: str) -> Designer:
-        """The designer, updated with all changed trials; `call` is the name of the user's call, for errors.
-
-        Raises:
-            NotReadyError: no trial has a value, or none of one of several objectives.
-        """
+        """The updated designer; the user's `call` raises `NotReadyError` while an objective has no value."""
         if not self.log.n_complete:
             raise NotReadyError(f"{call}: expected at least one value of an objective, got none; call tell first.")
-        designer = self.update()
-        if self.aims.k > 1 and not designer.trained().ready:
+        if self.aims.k > 1 and not self.update().trained().ready:
             raise NotReadyError(f"{call}: expected a value of each objective, got none of one; call tell first.")
-        return designer
+        return self.update()
 
     def point(self, entry: Entry) -> Point:
         """The point of an entry with the values that later spaces state for it."""
