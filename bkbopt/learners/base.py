@@ -157,9 +157,10 @@ class OnlineLearner(Algorithm):
     def predict_proba(self, X: object) -> Array:
         """For classification: probabilities `(n, K)` of the rows `X (n, d)` in the order of `classes_`.
 
-        The logistic loss has probabilities of its own. Margins of the other losses are calibrated on predictions of the
-        last thousand rows made before learning them (see `core/probabilities.py`); the most probable class is the one
-        that `predict` returns. The errors are those of `predict`.
+        The logistic loss has probabilities of its own, except for Newton learners and FORKS, which clip predictions.
+        Other margins are calibrated on predictions of the last thousand rows made before learning them (see
+        `core/probabilities.py`); the most probable class is the one that `predict` returns. The errors are those of
+        `predict`.
         """
         learnt, raw = self._predicted(X)
         return learnt.probabilities(raw)

@@ -59,6 +59,8 @@ class Algorithm(_Root, metaclass=ABCMeta):
     _rng: np.random.Generator
     #: Parameters of the paper that differ from the defaults.
     _PAPER: ClassVar[dict[str, Any]] = {}
+    #: Whether margins of labels are clipped, so that they are no log odds under the logistic loss either.
+    _CLIPS: ClassVar[bool] = False
 
     def __new__(cls, *_: object, **__: object) -> Self:
         """Join scikit-learn's classes if scikit-learn has been imported."""

@@ -77,8 +77,9 @@ class Learnt:
         self.runs = OneAgainstRest(first)
         self.names: Names | None = None
         self.classes = Classes.none()
-        #: For probabilities; None if the loss has its own, or for a regression.
-        self.recent = Recent() if self.classifies and self.loss.name != "logistic" else None
+        own = self.loss.name == "logistic" and not first._CLIPS
+        #: For probabilities; None if margins are log odds, or for a regression.
+        self.recent = Recent() if self.classifies and not own else None
         #: Whether learning has begun and not ended: the state is a mixture, which compiled loops must not read.
         self.is_half_done = False
 

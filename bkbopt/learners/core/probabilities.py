@@ -7,9 +7,10 @@
 | a      | -      | slope: P(class k) is proportional to exp(a F_k)                                  |
 
 The logistic loss has probabilities of its own, 1 / (1 + exp(-f)); with more than two classes they are divided by their
-sum. Margins of the other losses are not probabilities, so a slope is fitted by maximum likelihood to the predictions of
-the last thousand rows, made before learning them (temperature scaling, Guo et al. 2017). With one slope for all classes
-and no offset, the most probable class is the predicted one.
+sum. Margins of the other losses are no log odds, nor are those that the Newton learners and FORKS clip: with the default
+bound of 1 the logistic loss's own would lie between 0.27 and 0.73. A slope is fitted to these by maximum likelihood, on
+the predictions of the last thousand rows, made before learning them (temperature scaling, Guo et al. 2017). With one
+slope for all classes and no offset, the most probable class is the predicted one.
 """
 
 from typing import Any

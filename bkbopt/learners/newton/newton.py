@@ -66,6 +66,7 @@ class NewtonLearner(OnlineLearner):
     alpha: float = 1.0
     curvature: float | Literal["exact"] | None = "exact"
     _PAPER: ClassVar[dict[str, Any]] = {"clip": 1.0, "curvature": None}
+    _CLIPS: ClassVar[bool] = True
 
     def _check(self, d: int) -> None:
         self._C = self._bound_of_predictions()

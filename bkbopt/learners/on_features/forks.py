@@ -237,6 +237,7 @@ class FORKS(_Sketched):
     curvature: float | Literal["exact"] = "exact"
     clip: float | None = None
     _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01, "curvature": 0.5}
+    _CLIPS: ClassVar[bool] = True
 
     def _check(self, d: int) -> None:
         super()._check(d)

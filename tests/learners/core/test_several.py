@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bkbopt.errors import NotReadyError
-from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, KernelAWV, OnlineLearner, ProsNKONS
+from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, KernelAWV, OnlineLearner, ProsNKONS, SketchedKONS
 from bkbopt.learners.core.probabilities import RECENT, Recent, logistic, softmax
 from tests.learners.everyone import CLASSIFIERS, LABELS, LEARNERS, NUMBERS, X, file_of
 from tests.sweeps import slow_but
@@ -178,6 +178,19 @@ def test_calibrated_probabilities_are_nearer_to_the_truth_than_margins() -> None
     taken = 1.0 / (1.0 + np.exp(-model.decision_function(rows[2000:])))
     log_loss = [-np.mean(np.where(y[2000:], np.log(q), np.log1p(-q))) for q in (p, taken)]
     assert log_loss[0] < log_loss[1]
+
+
+@pytest.mark.parametrize("kind", [KONS, SketchedKONS, ProsNKONS, FORKS])
+def test_probabilities_go_beyond_the_bound_of_predictions_under_the_logistic_loss(kind: type[OnlineLearner]) -> None:
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    y = rows[:, 0] > 0.0
+    model = kind(loss="logistic").fit(rows, y)  # type: ignore[call-arg]
+    assert np.abs(model.decision_function(rows)).max() <= 1.0
+    P = model.predict_proba(rows)
+    assert P.max() > 0.95  # a margin of 1 has 0.73
+    np.testing.assert_array_equal(model.classes_[P.argmax(1)], model.predict(rows))
+    log_loss, constant = -np.log(P[np.arange(400), y.astype(int)]).mean(), np.log(2.0)
+    assert log_loss < 0.4 * constant
 
 
 def test_slope_is_the_most_likely_one() -> None:
