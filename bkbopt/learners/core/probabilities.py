@@ -7,12 +7,13 @@
 | a      | -      | slope: P(class k) is proportional to exp(a F_k)                                  |
 
 The logistic loss has probabilities of its own, 1 / (1 + exp(-f)); with more than two classes they are divided by their
-sum. Margins of the other losses are no log odds, nor are those that the Newton learners and FORKS clip: with the default
+sum. Margins of the other losses are no log odds, nor are those that Newton learners and FORKS clip: with the default
 bound of 1 the logistic loss's own would lie between 0.27 and 0.73. A slope is fitted to these by maximum likelihood, on
 the predictions of the last thousand rows, made before learning them (temperature scaling, Guo et al. 2017). With one
 slope for all classes and no offset, the most probable class is the predicted one.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ __all__ = ["Recent", "logistic", "softmax"]
 
 #: Rows to which the slope is fitted.
 RECENT = 1000
-_STEPS = 40
+#: Newton steps of the slope's logarithm, the bound of this, and the step that ends them, whose square is a rounding.
+_STEPS = 60
+_LARGEST = 20.0 * math.log(2.0)
+_NEAR = 1e-8
 
 
 class Recent:
@@ -33,9 +37,12 @@ class Recent:
 
     def __init__(self) -> None:
         self._F, self._k, self._n = np.zeros((RECENT, 1)), np.zeros(RECENT, dtype=np.int64), 0
+        #: The slope, once it has been fitted to these rows.
+        self._slope: float | None = None
 
     def add(self, raw: Array, codes: npt.NDArray[Any]) -> None:
         """Add the predictions `raw`, `(n,)` of two classes or `(n, K)`, of rows of these classes `(n,)`."""
+        self._slope = None
         columns = 1 if raw.ndim == 1 else raw.shape[1]
         if columns != self._F.shape[1]:
             self._F, self._n = np.zeros((RECENT, columns)), 0
@@ -62,11 +69,11 @@ class Recent:
 
     def slope(self) -> float:
         """a of the module's table; 1 before there are rows."""
-        F, k = self.rows
-        if not len(F):
-            return 1.0
-        F = np.column_stack([np.zeros(len(F)), F[:, 0]]) if F.shape[1] == 1 else F
-        return _fitted_slope(F, k)
+        if self._slope is None:
+            F, k = self.rows
+            F = np.column_stack([np.zeros(len(F)), F[:, 0]]) if F.shape[1] == 1 else F
+            self._slope = _fitted_slope(F, k) if len(F) else 1.0
+        return self._slope
 
     def state_dict(self) -> dict[str, object]:
         """For a state file."""
@@ -93,19 +100,33 @@ def _fitted_slope(F: Array, k: Indices) -> float:
     size = float(np.abs(F).max())
     if size == 0.0:
         return 1.0
-    F = (F - F.max(1, keepdims=True)) / size
+    F = np.ascontiguousarray(((F - F.max(1, keepdims=True)) / size).T)
     others = 1.0 / (n + K)
-    aim = others * F.sum(1) + ((n + 1.0) / (n + K) - others) * F[np.arange(n), k]
+    aim = others * float(F.sum()) + ((n + 1.0) / (n + K) - others) * float(F[k, np.arange(n)].sum())
     # The derivative of the likelihood falls in a, so its zero is between two powers of two.
-    low, high = 2.0**-20, 2.0**20
+    low, high = -_LARGEST, _LARGEST
+    if _derivatives(F, aim, low)[0] <= 0.0:
+        return math.exp(low) / size
+    u = 0.0
     for _ in range(_STEPS):
-        a = (low * high) ** 0.5
-        P = np.exp(a * F)
-        if float(np.sum(aim - (P * F).sum(1) / P.sum(1))) > 0.0:
-            low = a
-        else:
-            high = a
-    return low / size
+        first, second = _derivatives(F, aim, u)
+        low, high = (u, high) if first > 0.0 else (low, u)
+        old, u = u, u - first / second if second < 0.0 else high
+        if not low < u < high:
+            u = 0.5 * (low + high)
+        if abs(u - old) < _NEAR:
+            break
+    return math.exp(u) / size
+
+
+def _derivatives(F: Array, aim: float, u: float) -> tuple[float, float]:
+    """The derivative in a of the likelihood at a = exp(u), for margins `F (K, n)`, and that derivative's own in u."""
+    a = math.exp(u)
+    P = np.exp(a * F)
+    P /= P.sum(0)
+    Q = P * F
+    means = Q.sum(0)
+    return aim - float(means.sum()), -a * (float((Q * F).sum()) - float(means @ means))
 
 
 def softmax(F: Array, a: float) -> Array:

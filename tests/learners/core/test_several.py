@@ -211,6 +211,41 @@ def test_slope_is_the_most_likely_one() -> None:
     assert a == pytest.approx(2.5, abs=0.4)  # two standard errors and more
 
 
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("scale", [0.01, 0.3, 3.0, 30.0, 1e6])
+def test_likelihood_of_the_slope_is_flat_at_any_scale_of_the_margins(classes: int, scale: float) -> None:
+    rng = np.random.default_rng(classes)
+    F = rng.normal(size=(700, classes))
+    F[:, 0] = 0.0 if classes == 2 else F[:, 0]
+    k = (F + rng.gumbel(size=F.shape)).argmax(1)  # the true slope is 1
+    recent = Recent()
+    recent.add((F[:, 1] if classes == 2 else F) * scale, k)
+    a = recent.slope() * scale
+    P = softmax(F, a)
+    aim = np.full((700, classes), 1.0 / (700 + classes))
+    aim[np.arange(700), k] = 701.0 / (700 + classes)
+    assert ((aim - P) * F).sum() == pytest.approx(0.0, abs=1e-8)
+    assert a == pytest.approx(1.0, abs=0.25)  # three standard errors and more
+
+
+def test_slope_is_the_least_one_where_margins_mislead() -> None:
+    f = np.random.default_rng(3).normal(size=500)
+    recent = Recent()
+    recent.add(f, (f < 0.0).astype(np.int64))
+    assert recent.slope() == pytest.approx(2.0**-20 / np.abs(f).max(), rel=1e-12)
+
+
+def test_slope_follows_rows_that_come_after_it_was_read() -> None:
+    rng = np.random.default_rng(4)
+    f, k = rng.normal(size=300), rng.integers(2, size=300)
+    read, unread = Recent(), Recent()
+    for a in range(0, 300, 100):
+        read.add(f[a : a + 100], k[a : a + 100])
+        unread.add(f[a : a + 100], k[a : a + 100])
+        before = read.slope()
+    assert before == unread.slope()
+
+
 def test_slope_is_positive_and_finite_where_all_or_nothing_was_right() -> None:
     f, k = np.linspace(-1.0, 1.0, 20), (np.arange(20) >= 10).astype(np.int64)
     for codes in (k, 1 - k):
