@@ -167,6 +167,25 @@ def test_sparse_rows_are_refused(name: str) -> None:
         KONS.paper().fit(getattr(scipy.sparse, name)(X), LABELS)
 
 
+def test_sparse_rows_of_a_pipeline_are_refused_with_the_options_that_make_them_dense() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"sparse_output=False, and sparse_threshold=0 of a ColumnTransformer"):
+        KONS.paper().fit(scipy.sparse.csr_array(X), LABELS)
+
+
+def test_columns_without_a_finite_value_are_named_and_not_the_whole_row_is_shown() -> None:
+    wide = np.zeros((4, 300))
+    wide[2, 7:] = np.nan
+    with pytest.raises(ArgumentError, match=r"row 2: nan in column 7, nan in column 8, nan in column 9, 290 more;"):
+        KONS.paper().fit(wide, [0, 1, 0, 1])
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    model = KONS.paper().fit(frame, LABELS)
+    bad = frame.assign(age=np.where(np.arange(len(X)) == 5, -np.inf, 0.0))
+    with pytest.raises(ArgumentError, match=r"in row 5: -inf in column 'age'; drop"):
+        model.predict(bad[list(NAMES[::-1])])
+    with pytest.raises(ArgumentError, match=r"in row 0: -inf in column 'age'; drop"):
+        model.learn_one(dict(bad.iloc[5]), LABELS[5])
+
+
 def test_sparse_tensors_are_refused() -> None:
     with pytest.raises(
         ArgumentTypeError, match=r"expected dense tensors, got one of layout torch.sparse_coo; pass its to_de"

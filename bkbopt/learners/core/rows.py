@@ -36,6 +36,8 @@ __all__ = [
 Names = tuple[str, ...]
 #: Largest number of classes; each costs as much as a learner of its own.
 MOST_CLASSES = 1000
+#: Number of columns that are no numbers in a row and are named.
+_COLUMNS = 3
 
 
 @contextlib.contextmanager
@@ -111,7 +113,7 @@ def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
         raise ArgumentError(f"X has {A.shape[1]} features, but {owner} is expecting {d} features as input.")
     if not len(A):
         raise ArgumentError(f"X: found array with 0 sample(s) (shape={A.shape}) while a minimum of 1 is required.")
-    return _finite(A)
+    return _finite(A, names or given)
 
 
 def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
@@ -131,7 +133,7 @@ def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
     A = _as_float(x, features)
     if A.ndim != 1:
         raise ArgumentError(f"x: expected one row of shape (d,), got shape {A.shape}; use partial_fit for many rows.")
-    return as_rows(A[None], None, d, owner)
+    return as_rows(A[None], names or given, d, owner)
 
 
 def as_numbers(y: Any, n: int, what: str) -> Array:
@@ -280,7 +282,10 @@ def _as_float(X: Any, features: Any = None) -> Array:
     """`X` as float64; `features` is what it was made of, for messages."""
     X, where = _from_tensor(X), X if features is None else features
     if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
-        raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
+        raise ArgumentTypeError(
+            "X: expected a dense array, got a sparse matrix; pass X.toarray(), or in a pipeline encode with "
+            "sparse_output=False, and sparse_threshold=0 of a ColumnTransformer."
+        )
     try:
         A = np.asarray(without_mask(X))
         if A.dtype.kind == "c":
@@ -310,7 +315,7 @@ def _of_text(X: Any) -> str:
     return f", in {columns}: encode these, as by scikit-learn's OneHotEncoder, or leave them out" if columns else ""
 
 
-def _finite(A: Array) -> Array:
+def _finite(A: Array, names: Names | None) -> Array:
     # A sum is finite only if all terms are, and is the cheaper test.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(A.sum()):
@@ -318,7 +323,12 @@ def _finite(A: Array) -> Array:
     bad = ~np.isfinite(A).all(1)
     if bad.any():
         row = int(np.argmax(bad))
+        columns = np.flatnonzero(~np.isfinite(A[row])).tolist()
+        where = [f"{A[row, j]} in column {repr(names[j]) if names else j}" for j in columns[:_COLUMNS]]
+        if len(columns) > _COLUMNS:
+            where.append(f"{len(columns) - _COLUMNS} more")
         raise ArgumentError(
-            f"X: expected finite values, got NaN or infinity in row {row}: {A[row].tolist()}; drop or impute such rows."
+            f"X: expected finite values, got NaN or infinity in row {row}: {', '.join(where)}; drop or impute such "
+            "rows."
         )
     return A
