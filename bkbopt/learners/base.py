@@ -26,7 +26,7 @@ from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.core.algorithm import Algorithm
 from bkbopt.learners.core.classes import Classes
 from bkbopt.learners.core.learnt import LEARNT, Learnt
-from bkbopt.learners.core.rows import Names, as_labels, as_numbers, as_row, as_rows, names_of, within_floats
+from bkbopt.learners.core.rows import Names, as_labels, as_numbers, as_row, as_rows, as_weights, names_of, within_floats
 from bkbopt.learners.core.scikit_learn import half_learnt, join, method_for_labels, not_ready, tags
 from bkbopt.learners.core.state_parts import class_of, params_from_state, params_to_state
 from bkbopt.learners.numerics.losses import Array, Loss, get_loss
@@ -165,14 +165,15 @@ class OnlineLearner(Algorithm):
         learnt, raw = self._predicted(X)
         return learnt.probabilities(raw)
 
-    def score(self, X: object, y: object) -> float:
-        """Accuracy of the predicted labels, or the R^2 of the predicted numbers."""
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Accuracy of the predicted labels, or the R^2 of the predicted numbers; rows may have weights `(n,)`."""
         predicted = self.predict(X)
+        w = as_weights(sample_weight, len(predicted))
         if self._present_loss.task == "classification":
-            return float(np.mean(predicted == as_labels(y, len(predicted))))
+            return float(np.average(predicted == as_labels(y, len(predicted)), weights=w))
         target = as_numbers(y, len(predicted), self.loss)
-        total = float(np.sum((target - target.mean()) ** 2))
-        error = float(np.sum((target - predicted) ** 2))
+        total = float(w @ (target - np.average(target, weights=w)) ** 2)
+        error = float(w @ (target - predicted) ** 2)
         return 1.0 - error / total if total > 0.0 else float(error == 0.0)
 
     # -- one row at a time, and whole streams -------------------------------------------------------------------------

@@ -114,6 +114,40 @@ def test_score_is_accuracy_or_r_squared(base: Factory) -> None:
     assert model.score(X, y) == pytest.approx(direct, abs=1e-12)
 
 
+def test_score_with_weights_is_that_of_scikit_learn(base: Factory) -> None:
+    from sklearn.metrics import accuracy_score, r2_score
+
+    model, y, w = told(base, 150), targets(base), np.arange(N) % 4.0
+    direct = (accuracy_score if classifies(base) else r2_score)(y, model.predict(X), sample_weight=w)
+    assert model.score(X, y, sample_weight=w) == pytest.approx(direct, abs=1e-12)
+    assert model.score(X, y, sample_weight=list(w)) != model.score(X, y)
+
+
+def test_weights_of_a_score_are_checked() -> None:
+    model, w = KONS().fit(X, LABELS), np.arange(N) % 4.0
+    for bad in (w[1:], np.zeros(N), -w, np.where(w > 2.0, np.nan, w)):
+        with pytest.raises(ArgumentError, match="sample_weight: expected"):
+            model.score(X, LABELS, sample_weight=bad)
+    with pytest.raises(ArgumentTypeError, match="sample_weight: expected a real number for each row"):
+        model.score(X, LABELS, sample_weight=["heavy"] * N)
+
+
+@pytest.mark.parametrize("cls", [KONS, KernelAWV])
+def test_learners_in_pipelines_have_the_same_scores_with_routed_metadata(cls: type[OnlineLearner]) -> None:
+    from sklearn import config_context
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    y, w = LABELS if cls is KONS else NUMBERS, np.arange(N) % 4.0
+    plain = cross_val_score(make_pipeline(StandardScaler(), cls()), X, y, cv=3)
+    with config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(cross_val_score(make_pipeline(StandardScaler(), cls()), X, y, cv=3), plain)
+        weighted = cls().set_score_request(sample_weight=True).set_partial_fit_request(classes=True)  # type: ignore[attr-defined]
+        scores = cross_val_score(weighted, X, y, cv=3, params={"sample_weight": w})
+    assert (scores != cross_val_score(cls(), X, y, cv=3)).all()
+
+
 def test_score_of_equal_targets_is_all_or_nothing() -> None:
     model = KernelAWV.paper().fit(X, np.zeros(N))
     assert (model.score(X, np.zeros(N)), model.score(X, np.ones(N))) == (1.0, 0.0)

@@ -28,6 +28,7 @@ __all__ = [
     "as_numbers",
     "as_row",
     "as_rows",
+    "as_weights",
     "merged_classes",
     "names_of",
     "within_floats",
@@ -161,6 +162,26 @@ def as_numbers(y: Any, n: int, what: str) -> Array:
         i = int(np.argmax(bad))
         raise ArgumentError(f"y: expected finite values, got {A[i]} (NaN or infinity) at position {i}; drop such rows.")
     return A
+
+
+def as_weights(weights: Any, n: int) -> Array:
+    """Weights of rows in a score `(n,)`; None for equal ones.
+
+    Raises:
+        ArgumentError: not one for each row, or not finite numbers >= 0 of which one is positive.
+        ArgumentTypeError: not real numbers.
+    """
+    if weights is None:
+        return np.ones(n)
+    try:
+        w = np.asarray(_from_tensor(weights), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentTypeError(f"sample_weight: expected a real number for each row, or None; {error}.") from error
+    if w.shape != (n,):
+        raise ArgumentError(f"sample_weight: expected shape ({n},), a weight for each row, got shape {w.shape}.")
+    if not (np.isfinite(w).all() and w.min() >= 0.0 < w.max()):
+        raise ArgumentError("sample_weight: expected finite weights >= 0, of which at least one is positive.")
+    return w
 
 
 def as_labels(y: Any, n: int) -> npt.NDArray[Any]:

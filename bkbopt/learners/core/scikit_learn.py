@@ -40,7 +40,8 @@ def join(cls: type, core: type) -> None:
     """Put scikit-learn's base class and mixins below `cls`, a learner below `core`, once scikit-learn is imported.
 
     A class's bases may be exchanged for others of the same layout, so `core` has an empty base. Learners of one loss
-    get the mixin of their task; those with a parameter `loss` state their task by their tags.
+    get the mixin of their task; those with a parameter `loss` state their task by their tags. What scikit-learn does
+    when a subclass is made, which adds `set_score_request` and the like, is done for those made before.
     """
     if "sklearn.base" not in sys.modules:
         return
@@ -54,6 +55,8 @@ def join(cls: type, core: type) -> None:
             mixin = RegressorMixin if one.loss == "squared" else ClassifierMixin  # type: ignore[attr-defined]
             if not issubclass(one, mixin):
                 one.__bases__ = (mixin, *one.__bases__)
+        if issubclass(one, core) and one is not core and "set_score_request" not in vars(one):
+            BaseEstimator.__init_subclass__.__func__(one)
 
 
 def not_ready(name: str) -> NotReadyError:
