@@ -1,9 +1,11 @@
 """Online learners as river's classifiers and regressors, for its pipelines, metrics and evaluations.
 
 The features are those of the first row. One that a later row lacks is taken for its mean so far, and one that is new is
-ignored, since a kernel needs rows of one length.
+ignored, with a warning the first time, since a kernel needs rows of one length. So the first row has to have all of
+them: encoders need their categories, `OneHotEncoder(categories={"shop": {"a", "b"}})`.
 """
 
+import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
@@ -30,14 +32,28 @@ class _Wrapped:
         self._taught = type(learner)(**learner.get_params())
         self._n = 0
         self._means: dict[Hashable, float] = {}
+        self._warned = False
 
     def learn_one(self, x: Row, y: Any) -> None:
-        """Learn one row; a refused one changes nothing. The errors are those of `OnlineLearner.learn_one`."""
+        """Learn one row; a refused one changes nothing. The errors are those of `OnlineLearner.learn_one`.
+
+        Warns:
+            UserWarning: at the first row with features that the first one of all had not, which are ignored.
+        """
         row = self._row(x)
         self._taught.learn_one(list(row.values()), y)
         self._n += 1
         n, old = self._n, self._means
         self._means = {name: (m := old.get(name, 0.0)) + (float(v) / n - m / n) for name, v in row.items()}
+        if not self._warned and not x.keys() <= self._means.keys():
+            self._warned = True
+            new = [name for name in x if name not in self._means]
+            warnings.warn(
+                f"x: features that the first row had not are ignored, here {', '.join(map(repr, new[:3]))}"
+                f"{', ...' if len(new) > 3 else ''}; give the first row all of them, for OneHotEncoder by categories=.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _row(self, x: Row) -> Row:
         """The features of the first row, in one order, with means for those that are missing."""

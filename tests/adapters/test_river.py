@@ -39,12 +39,14 @@ def checks_of(model: Any, part: int) -> Iterator[Callable[[Any], None]]:
             yield check
 
 
+@pytest.mark.filterwarnings("ignore:x. features that the first row had not:UserWarning")
 @pytest.mark.parametrize(("learner", "part"), named(CLASSIFIERS))
 def test_rivers_own_checks_pass_for_classifiers(learner: OnlineLearner, part: int) -> None:
     for check in checks_of(RiverClassifier(learner), part):
         check(RiverClassifier(learner))
 
 
+@pytest.mark.filterwarnings("ignore:x. features that the first row had not:UserWarning")
 @pytest.mark.parametrize(("learner", "part"), named(REGRESSORS))
 def test_rivers_own_checks_pass_for_regressors(learner: OnlineLearner, part: int) -> None:
     for check in checks_of(RiverRegressor(learner), part):
@@ -108,6 +110,31 @@ def test_missing_features_are_taken_for_their_means_and_new_ones_ignored() -> No
     full = model.predict_one({"a": 4.0, "b": mean})
     assert model.predict_one({"a": 4.0}) == pytest.approx(full, rel=1e-12)  # the mean is a running one
     assert model.predict_one({"a": 4.0, "b": mean, "new": 9.0}) == full
+
+
+def test_features_that_are_ignored_are_named_once() -> None:
+    model = RiverClassifier(BPAS())
+    model.learn_one({"a": 1.0, "b": 0.0}, True)
+    model.learn_one({"a": 2.0}, False)
+    with pytest.warns(
+        UserWarning, match=r"^x: features that the first row had not are ignored, here 'c', 7; give"
+    ) as told:
+        model.learn_one({"a": 1.0, "c": 3.0, 7: 1.0}, True)
+    assert told[0].filename == __file__
+    model.learn_one({"a": 1.0, "d": 3.0}, True)
+    again = model.clone()
+    again.learn_one({"a": 1.0}, True)
+    with pytest.warns(UserWarning, match=r"here 0, 1, 2, \.\.\.; give the first row all of them"):
+        again.learn_one(dict.fromkeys(range(9), 1.0), True)
+
+
+def test_categories_that_the_encoder_knows_are_all_learnt() -> None:
+    rng = np.random.default_rng(0)
+    rows = [{"size": float(n), "shop": "abcd"[k % 4]} for k, n in enumerate(rng.standard_normal(400))]
+    y = [bool(x["size"] > 0.0) != (x["shop"] == "c") for x in rows]
+    encoder = preprocessing.OneHotEncoder(categories={"shop": set("abcd")})
+    model = (compose.Select("size") + (compose.Select("shop") | encoder)) | RiverClassifier(KONS())
+    assert score(model, zip(rows, y, strict=True), metrics.Accuracy()) > 0.85
 
 
 def test_means_of_features_of_any_size_are_finite() -> None:
