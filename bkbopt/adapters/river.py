@@ -5,11 +5,12 @@ ignored, with a warning the first time, since a kernel needs rows of one length.
 them: encoders need their categories, `OneHotEncoder(categories={"shop": {"a", "b"}})`.
 """
 
+import math
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar
 
-from bkbopt.errors import ArgumentTypeError, extra
+from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
 
 with extra("river"):
@@ -41,7 +42,7 @@ class _Wrapped:
             UserWarning: at the first row with features that the first one of all had not, which are ignored.
         """
         row = self._row(x)
-        self._taught.learn_one(list(row.values()), y)
+        _of_numbers(self._taught.learn_one, row, y)
         self._n += 1
         n, old = self._n, self._means
         self._means = {name: (m := old.get(name, 0.0)) + (float(v) / n - m / n) for name, v in row.items()}
@@ -62,9 +63,32 @@ class _Wrapped:
             return {name: x[name] for name in sorted(x, key=str)}
         return {name: x.get(name, mean) for name, mean in self._means.items()}
 
-    def _numbers(self, x: Row) -> list[Any]:
-        """The same without names, which in river need not be strings, while those of a learner do."""
-        return list(self._row(x).values())
+
+def _of_numbers(method: Callable[..., Any], row: Row, *y: Any) -> Any:
+    """What a learner's method returns for a row without names, which in river need not be strings as a learner's do.
+
+    Raises:
+        ArgumentError: features that are not finite numbers, by their names, or what the method refuses.
+        ArgumentTypeError: likewise.
+    """
+    try:
+        return method(list(row.values()), *y)
+    except (ArgumentError, ArgumentTypeError) as error:
+        bad = [f"{name!r}: {value!r}" for name, value in row.items() if not _is_finite(value)]
+        if not bad:
+            raise
+        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
+        raise type(error)(
+            f"x: expected finite numbers, got {', '.join(bad[:3])}{more}; put OneHotEncoder before the learner for "
+            "categories, StatImputer for what is missing, or leave such features out."
+        ) from error
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 class RiverClassifier(_Wrapped, base.Classifier):
@@ -97,11 +121,11 @@ class RiverClassifier(_Wrapped, base.Classifier):
 
     def predict_one(self, x: Row, **kwargs: Any) -> Any:
         """The predicted label; None before the first row."""
-        return self._taught.predict_one(self._numbers(x)) if self._n else None
+        return _of_numbers(self._taught.predict_one, self._row(x)) if self._n else None
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen; no label before the first row."""
-        return self._taught.predict_proba_one(self._numbers(x)) if self._n else {}
+        return _of_numbers(self._taught.predict_proba_one, self._row(x)) if self._n else {}
 
 
 class RiverRegressor(_Wrapped, base.Regressor):
@@ -130,4 +154,4 @@ class RiverRegressor(_Wrapped, base.Regressor):
 
     def predict_one(self, x: Row) -> float:
         """The predicted number; 0 before the first row."""
-        return float(self._taught.predict_one(self._numbers(x))) if self._n else 0.0
+        return float(_of_numbers(self._taught.predict_one, self._row(x))) if self._n else 0.0

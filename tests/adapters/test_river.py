@@ -13,7 +13,7 @@ pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, metrics, preprocessing, stream
 
 from bkbopt.adapters.river import RiverClassifier, RiverRegressor
-from bkbopt.errors import ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, PKAWV, KernelAWV, OnlineLearner, ProsNKONS
 
 CLASSIFIERS = [BPAS(), FOGD(), KOGD(loss="logistic"), KONS(), FORKS(), ProsNKONS()]
@@ -126,6 +126,31 @@ def test_features_that_are_ignored_are_named_once() -> None:
     again.learn_one({"a": 1.0}, True)
     with pytest.warns(UserWarning, match=r"here 0, 1, 2, \.\.\.; give the first row all of them"):
         again.learn_one(dict.fromkeys(range(9), 1.0), True)
+
+
+@pytest.mark.parametrize("value", ["red", None, math.nan, 10**400])
+def test_features_that_are_no_finite_numbers_are_named_and_nothing_is_learnt(value: Any) -> None:
+    model = RiverClassifier(KONS())
+    for k in range(20):
+        model.learn_one({"size": float(k), "hue": float(k % 3), 7: 1.0}, k % 2 == 0)
+    row = {"size": 4.0, "hue": 1.0, 7: 1.0}
+    before = model.predict_proba_one(row)
+    for call in (model.predict_one, model.predict_proba_one, lambda x: model.learn_one(x, True)):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^x: expected finite numbers, got 'hue': .*One"):
+            call({**row, "hue": value})
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"got 7: .*, 'hue': .*, 'size': [^,]*; put"):
+            call(dict.fromkeys(row, value))
+    assert model.predict_proba_one(row) == before
+
+
+def test_of_many_features_that_are_no_numbers_three_are_named() -> None:
+    with pytest.raises(ArgumentError, match=r"got 0: None, 1: None, 2: None and 7 more; put OneHotEncoder"):
+        RiverRegressor(KernelAWV()).learn_one(dict.fromkeys(range(10)), 1.0)
+
+
+def test_other_errors_of_a_learner_are_its_own() -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^y: expected"):
+        RiverRegressor(KernelAWV()).learn_one({"a": 1.0}, math.nan)
 
 
 def test_categories_that_the_encoder_knows_are_all_learnt() -> None:
