@@ -113,6 +113,27 @@ LEARNERS = (
         SEVERAL,
     ),
     Fault(
+        "clipped margins are taken for log odds",
+        "learners/core/learnt.py",
+        'self.loss.name == "logistic" and not first._CLIPS',
+        'self.loss.name == "logistic"',
+        SEVERAL,
+    ),
+    Fault(
+        "the slope is not fitted again after new rows",
+        "learners/core/probabilities.py",
+        "        self._slope = None\n        columns =",
+        "        columns =",
+        SEVERAL,
+    ),
+    Fault(
+        "the slope of misleading margins is searched between the bounds",
+        "learners/core/probabilities.py",
+        "if _derivatives(F, aim, low)[0] <= 0.0:",
+        "if _derivatives(F, aim, low)[0] > 0.0:",
+        SEVERAL,
+    ),
+    Fault(
         "parameters that wait for the next fit are lost in a file",
         "learners/base.py",
         'kind(**params_from_state(kind, whole["params"], kernel, features))',

@@ -28,4 +28,11 @@ RIVER = (
         "for name in x}",
         TESTS,
     ),
+    Fault(
+        "features that are ignored are named at every row",
+        "adapters/river.py",
+        "            self._warned = True\n",
+        "",
+        TESTS,
+    ),
 )
