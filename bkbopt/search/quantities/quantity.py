@@ -162,9 +162,9 @@ class Quantity:
         """Log a warning, once, that values stated to be exact have noise of the standard deviation `sd`."""
         if not self._has_warned:
             logger.warning(
-                "deterministic: expected the same value at each evaluation of a point, got values of one point with a "
-                "standard deviation of %.3g; their noise is fitted. Say deterministic=True of objectives without noise "
-                "only.",
+                "deterministic, in Optuna deterministic_objective: expected the same value at each evaluation of a "
+                "point, got values of one point with a standard deviation of %.3g; their noise is fitted. Say True of "
+                "objectives without noise only.",
                 sd,
             )
         self._has_warned = True

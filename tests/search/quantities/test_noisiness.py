@@ -85,6 +85,7 @@ def test_different_values_of_one_point_are_noise_also_where_values_are_stated_to
     assert (m.surrogate.noise, m.scaler) == (unstated.surrogate.noise, unstated.scaler)
     m.follow(rows(torch.cat([twice] * 2), torch.cat([values] * 2)))  # another fit
     (record,) = caplog.records
+    assert record.message.startswith("deterministic, in Optuna deterministic_objective: expected the same value")
     assert "values of one point with a standard deviation of 0.0884" in record.message  # 0.125 / sqrt(2)
 
 
