@@ -203,8 +203,36 @@ SEARCH = (
     Fault(
         "a search that knows its space begins anew",
         "search/restarts.py",
-        "space) > UNKNOWN",
-        "space) > 0.0",
+        "else UNKNOWN)",
+        "else 0.0)",
+        RESTARTS,
+    ),
+    Fault(
+        "a search that has not settled begins anew early",
+        "search/restarts.py",
+        "if first in SETTLED and not settled:",
+        "if False:",
+        RESTARTS,
+    ),
+    Fault(
+        "a settled search begins anew where most is known",
+        "search/restarts.py",
+        "(UNKNOWN_IF_SETTLED if settled",
+        "(0.0 if settled",
+        RESTARTS,
+    ),
+    Fault(
+        "a search that still improves is settled",
+        "search/restarts.py",
+        "is_done = best - y[:-LAST].max(initial=-np.inf) <= GAIN * spread",
+        "is_done = True",
+        RESTARTS,
+    ),
+    Fault(
+        "a search whose last trials are elsewhere is settled",
+        "search/restarts.py",
+        "best - NEAR * spread) >= 0.5",
+        "best - NEAR * spread) >= 0.0",
         RESTARTS,
     ),
     Fault(

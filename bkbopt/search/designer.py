@@ -35,7 +35,7 @@ from bkbopt.search.input_stretching import InputStretching
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.crowd import MANY
-from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_little_known, seed_of
+from bkbopt.search.restarts import LENGTH, MOST, MOST_STARTUP, can_begin_anew, first_of, is_needed, seed_of
 from bkbopt.search.startup import exhausted, first_fit, startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion, one_of_each_row
 from bkbopt.search.trials.history import History
@@ -251,7 +251,7 @@ class Designer:
                 earlier.update(before)
             restarted = None
             pays = earlier.has_values and earlier.history.n_complete >= MOST * len(before)
-            if pays and is_little_known(earlier.models, earlier.history, space):
+            if pays and is_needed(first, earlier.models, earlier.history, space):
                 n_startup = min(self.options.n_startup_trials, MOST_STARTUP)
                 options = replace(self.options, n_startup_trials=n_startup, restarts=False)
                 restarted = Designer(self.problem, options, seed_of(self.seed, first))

@@ -5,6 +5,7 @@
 | t      | -     | number of the suggested trial                                                        |
 | v(x)   | y^2   | posterior variance of the objective, given the trials before the phase               |
 | u      | -     | mean of v(x) / k(x, x) over the space: the share of the prior variance that is left  |
+| y      | y     | values in the order of their trials, larger is better                                |
 
 The basin in which a search ends is often decided by its first trials. On Hartmann's function, the best value is then
 four to five of the model's standard deviations above the mean in every other basin, so that neither a larger beta nor a
@@ -17,6 +18,9 @@ Most functions do not need this, and 60 trials of a new search are expensive. Th
 have left most of the space unknown, u > `UNKNOWN`. Where the kernel is a sum, it explains local optima as detail beside
 a trend, and the trend leads to the best basin.
 
+Without noise a search may be *settled* much earlier: its last values are equal to the best one, and so would be the
+next. A settled search is begun anew from the trials `SETTLED` on, too, and where u > `UNKNOWN_IF_SETTLED`.
+
 Nor is there one while the points explain nothing of the values. The figures are in docs/design/perturbations.md.
 """
 
@@ -27,6 +31,7 @@ from bkbopt.search.models import Models
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Request
 from bkbopt.search.trials.history import History
+from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.space import Space
 
 __all__ = [
@@ -37,20 +42,26 @@ __all__ = [
     "MOST_STARTUP",
     "can_begin_anew",
     "first_of",
-    "is_little_known",
+    "is_needed",
+    "is_settled",
     "seed_of",
     "unknown_share",
 ]
 
 #: Number of the first trial of the first restart, ratio of these numbers for successive restarts, and length of each.
 FIRST, GROWTH, LENGTH = 300, 5, 60
+#: Numbers of the first trials of restarts where the search is settled.
+SETTLED = (100, 200)
+#: A search is settled if in its last trials, so many, the best value has grown by at most a share of the spread, and at
+#: least half of the values are within another share of it. The spread is the interquartile range of the first values.
+LAST, GAIN, NEAR = 20, 1e-3, 1e-2
 #: Largest number of start-up trials of a restart: the rest of its trials has to search what they have found.
 MOST_STARTUP = LENGTH // 2
 #: Number of running trials beside which there is no restart: of a larger batch all would be start-up points. With a
 #: smaller one batches would be of both searches, and a restart that knows points of the settled search stays there.
 MOST_RUNNING = LENGTH // 3
-#: Smallest u of a space that counts as little known.
-UNKNOWN = 0.4
+#: Smallest u of a space that counts as little known, and that where the search is settled.
+UNKNOWN, UNKNOWN_IF_SETTLED = 0.4, 0.1
 #: Smallest share of the trials before a restart that have values: without values it would consist of start-up points.
 MOST = 0.9
 #: Number of random points over which u is averaged; its standard error is below 0.02.
@@ -61,7 +72,7 @@ STREAM = 4_002
 
 def first_of(number: int) -> int | None:
     """Number of the first trial of the phase that trial `number` belongs to; None outside of the phases."""
-    first = FIRST
+    first = next((early for early in SETTLED if early <= number < early + LENGTH), FIRST)
     while first + LENGTH <= number:
         first *= GROWTH
     return first if first <= number else None
@@ -91,9 +102,24 @@ def unknown_share(models: Models, history: History, space: Space) -> float:
     return float((variance / surrogate.kernel.diag(X.to(variance.device))).mean())
 
 
-def is_little_known(models: Models, history: History, space: Space) -> bool:
-    """Whether most of the space is unknown, u > `UNKNOWN`."""
-    return unknown_share(models, history, space) > UNKNOWN
+def is_settled(models: Models, history: History) -> bool:
+    """Whether values of a single objective without noise are equal to the best one, so that further ones would be."""
+    if not (models.ready and models.is_plain and models.objectives[0].is_noiseless):
+        return False
+    (sign,) = history.problem.signs
+    y = sign * np.array([e.values[0] for e in history.finished if e.values and e.state != FAIL])
+    low, high = np.percentile(y[:LAST], (25, 75))
+    best, spread = y.max(), high - low
+    is_done = best - y[:-LAST].max(initial=-np.inf) <= GAIN * spread
+    return bool(is_done and np.mean(y[-LAST:] >= best - NEAR * spread) >= 0.5)
+
+
+def is_needed(first: int, models: Models, history: History, space: Space) -> bool:
+    """Whether the restart at trial `first` may find a better basin, given the trials before it."""
+    settled = is_settled(models, history)
+    if first in SETTLED and not settled:
+        return False
+    return unknown_share(models, history, space) > (UNKNOWN_IF_SETTLED if settled else UNKNOWN)
 
 
 def seed_of(seed: int, first: int) -> int:

@@ -15,11 +15,14 @@ from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.restarts import (
     GROWTH,
+    LAST,
     LENGTH,
     MOST_RUNNING,
     MOST_STARTUP,
+    SETTLED,
     first_of,
-    is_little_known,
+    is_needed,
+    is_settled,
     seed_of,
     unknown_share,
 )
@@ -39,6 +42,7 @@ DEEP, SHALLOW = np.full(4, 0.25), np.full(4, 0.75)
 @pytest.fixture(autouse=True)
 def _early_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "FIRST", FIRST)
+    monkeypatch.setattr(restarts, "SETTLED", ())
 
 
 def wells(x: np.ndarray) -> float:
@@ -64,6 +68,16 @@ def settled(function: Function = wells) -> list[Evaluation]:
     return [evaluation(number, x, function) for number, x in enumerate(near)]
 
 
+def exact(function: Function = wells, centre: np.ndarray = SHALLOW, near: int = 1) -> list[Evaluation]:
+    """Trials without noise; of the last ones, `LAST` and one more, one of `near` is at the best point of a well."""
+    rng, settled_from = np.random.default_rng(0), FIRST - LAST - 1
+    numbers = np.arange(FIRST)
+    spread = np.where((numbers < settled_from) | (numbers % near > 0), 0.1, 1e-4)
+    points = np.clip(centre + spread[:, None] * rng.standard_normal((FIRST, 4)), 0.0, 1.0)
+    log = [evaluation(number, x, function) for number, x in enumerate(points)]
+    return [replace(e, values=(function(x),)) for e, x in zip(log, points, strict=True)]
+
+
 def designer(log: list[Evaluation], options: Options = OPTIONS, problem: Problem | None = None) -> Designer:
     made = Designer(problem or Problem(space=CUBE), options, 5)
     made.update(log)
@@ -80,13 +94,14 @@ def is_near(point: Mapping[str, float], centre: np.ndarray, distance: float = 0.
 
 def test_restarts_are_longer_and_longer_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "FIRST", FIRST_OF_ALL)
+    monkeypatch.setattr(restarts, "SETTLED", SETTLED)
     begun = [t for t in range(9_000) if first_of(t) == t]
-    assert begun == [FIRST_OF_ALL, FIRST_OF_ALL * GROWTH, FIRST_OF_ALL * GROWTH**2]
+    assert begun == [*SETTLED, FIRST_OF_ALL, FIRST_OF_ALL * GROWTH, FIRST_OF_ALL * GROWTH**2]
     for first in begun:
         assert [t for t in range(first - 5, first + LENGTH + 5) if first_of(t) == first] == list(
             range(first, first + LENGTH)
         )
-    assert sum(first_of(t) is not None for t in range(9_000)) == 3 * LENGTH
+    assert sum(first_of(t) is not None for t in range(9_000)) == 5 * LENGTH
 
 
 def test_a_restart_finds_the_basin_that_a_settled_search_has_missed() -> None:
@@ -199,7 +214,63 @@ def test_a_search_of_which_most_is_known_does_not_begin_anew() -> None:
     assert not anew(settled(bowl))
     for function, little in ((wells, True), (bowl, False)):
         search = designer(settled(function))
-        assert is_little_known(search.models, search.history, CUBE) is little
+        assert is_needed(FIRST, search.models, search.history, CUBE) is little
+
+
+# -- settled searches --------------------------------------------------------------------------------------------------
+
+
+def is_begun_early(log: list[Evaluation]) -> bool:
+    """Whether a restart begins at trial `len(log)`, one of `SETTLED` here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(restarts, "FIRST", FIRST_OF_ALL)
+        patch.setattr(restarts, "SETTLED", (len(log),))
+        search = designer(log)
+        needed = is_needed(len(log), search.models, search.history, CUBE)
+        found = search.suggest(number=len(log))[0].point
+        without = designer(log, replace(OPTIONS, restarts=False)).suggest(number=len(log))[0].point
+        assert needed is (found != without)
+        return needed
+
+
+def test_a_search_without_noise_that_has_settled_begins_anew_early() -> None:
+    assert is_begun_early(exact())
+    assert not is_begun_early(settled())  # with noise its values may be improved by more of them
+
+
+def test_a_search_without_noise_that_still_improves_or_explores_does_not_begin_anew_early() -> None:
+    better = DEEP + 0.1
+    log = [*exact()[:-1], replace(evaluation(FIRST - 1, better, wells), values=(wells(better),))]
+    turned = [replace(e, number=n, order=(float(n), n)) for n, e in enumerate(exact()[::-1])]
+    for trials in (log, exact(near=2), turned):  # of the last one all but the last trials are near the best point
+        search = designer(trials)
+        assert search.models.objectives[0].is_noiseless
+        assert not is_settled(search.models, search.history)
+    assert not is_begun_early(log)
+
+
+def test_a_settled_search_of_which_most_is_known_does_not_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = designer(exact())
+    assert is_settled(search.models, search.history)
+    share = unknown_share(search.models, search.history, CUBE)
+    for limit, begins in ((share - 0.01, True), (share + 0.01, False)):
+        monkeypatch.setattr(restarts, "UNKNOWN_IF_SETTLED", limit)
+        assert is_begun_early(exact()) is begins
+
+
+def test_a_settled_search_finds_the_better_basin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarts, "FIRST", FIRST_OF_ALL)
+    monkeypatch.setattr(restarts, "SETTLED", (FIRST,))
+    log = exact()
+    search = designer(log)
+    for number in range(FIRST, FIRST + LENGTH // 2):
+        x = np.array(list(search.suggest(number=number)[0].point.values()))
+        log.append(replace(evaluation(number, x, wells), values=(wells(x),)))
+        search.update(log[-1:])
+    assert is_near(min(log, key=lambda e: e.values[0]).point, DEEP)
+
+
+# -- trials that are no restart ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
