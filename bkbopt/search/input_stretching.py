@@ -73,14 +73,14 @@ class InputStretching:
 
     def __init__(self, history: History, options: ModelOptions) -> None:
         self._history, self._options = history, options
-        #: Version of the history and number of values, as of the last decision.
+        #: Version of the history and number of trials with all values, as of the last decision.
         self._decided = -1, 0
 
     def update(self) -> None:
         """Decide anew, if there is a new mark, or trials have another order. An interrupted call must be repeated."""
         history, given = self._history, self._options.surrogate
         is_open = history.problem.pool is None and self._options.fit and given.takes_structure and not given.has_kernel
-        mark = _last_mark(history.n_complete) if is_open else 0
+        mark = _last_mark(history.n_whole) if is_open else 0
         if self._decided == (history.version, mark):
             return
         valued = [e for e in history.finished if e.values and e.state != FAIL][:mark]

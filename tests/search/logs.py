@@ -105,6 +105,7 @@ class Case:
         feasible: whether points are constrained.
         known_noise: whether the standard deviation of the noise is known for most values.
         hostile: whether trials fail, are pruned, have infinite values or, in every second log, penalties.
+        partly: whether most trials have a value of some of several objectives only.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Case:
     feasible: bool = False
     known_noise: bool = False
     hostile: bool = True
+    partly: bool = False
 
     @property
     def weighs(self) -> bool:
@@ -184,6 +186,12 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
             values = tuple(-50.0 * sign for sign in case.signs)
         if case.hostile and rng.random() < 0.08:
             values = (math.inf * (1.0 if rng.random() < 0.5 else -1.0), *values[1:])
+        partial: tuple[float, ...] = ()
+        if case.partly and state == COMPLETE and rng.random() < 0.7:
+            measured = rng.random(len(values)) < [0.2, *[0.7] * (len(values) - 1)]
+            measured[rng.integers(len(values))] = True
+            partial = tuple(y if there else math.nan for y, there in zip(values, measured, strict=True))
+            values, partial = (values, ()) if measured.all() else ((), partial)
         told = state == COMPLETE
         order = (float(times[number]), number)
         names = [name for name in case.constraints if rng.random() < 0.8]
@@ -195,11 +203,12 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
                 space,
                 order if state != RUNNING else (0.0, number),
                 values if told else (),
-                tuple(0.05 + 0.3 * rng.random() for _ in values)
+                tuple(0.05 + 0.3 * rng.random() for _ in values or partial)
                 if told and case.weighs and rng.random() < 0.7
                 else None,
                 {step: level + 1.0 / step for step in range(1, int(rng.integers(1, 4)))} if state != FAIL else {},
                 dict.fromkeys(names, level - 0.5) if state in (COMPLETE, PRUNED) else {},
+                partial=partial,
             )
         )
     return log

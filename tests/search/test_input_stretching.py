@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,18 @@ def test_the_decision_is_made_at_marks_and_once(decided: list[list[int]]) -> Non
     for trial in evaluations(near_an_end(RATE, 40), LOSSES[RATE]):
         one.update([trial])
     assert list(map(len, decided)) == [16, 24, 36]
+
+
+def test_the_decision_is_by_trials_with_a_value_of_each_objective(decided: list[list[int]]) -> None:
+    trials = evaluations(near_an_end(RATE, 60), LOSSES[RATE], LOSSES[RATE])
+    seldom = [e if e.number % 3 == 0 else replace(e, values=(), partial=(e.values[0], math.nan)) for e in trials]
+    one, other = (Designer(Problem((-1.0, -1.0), space=SPACE), Options(ModelOptions(bo.BKB())), 0) for _ in range(2))
+    for trial in seldom:
+        one.update([trial])
+    assert decided == [list(range(0, 48, 3))]  # at 16 of them, and not at 16 trials
+    other.update(seldom)
+    assert one.history.encoding == other.history.encoding
+    assert one.suggest(number=60)[0].point == other.suggest(number=60)[0].point
 
 
 @pytest.mark.parametrize(

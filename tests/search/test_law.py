@@ -102,6 +102,7 @@ def cases(draw: st.DrawFn) -> Case:
         feasible=draw(st.booleans()),
         known_noise=draw(st.booleans()),
         hostile=draw(st.booleans()),
+        partly=several and draw(st.booleans()),
     )
 
 

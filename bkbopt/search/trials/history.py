@@ -52,6 +52,7 @@ class History:
         failed: which parameters the failed trials have.
         parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
         n_complete: number of trials with a value of some objective.
+        n_whole: number of trials with a value of each objective.
         n_estimated: number of pruned trials with intermediate values.
         n_failed: number of failed trials.
     """
@@ -76,7 +77,7 @@ class History:
             self._widen(problem.space)
 
     def _reset(self) -> None:
-        self.n_complete = self.n_estimated = self.n_failed = 0
+        self.n_complete = self.n_whole = self.n_estimated = self.n_failed = 0
         self._X: Tensor | None = None
         self._encoded = self._taken = 0
         self._objectives = [ValuedRows(sign) for sign in self.problem.signs]
@@ -204,18 +205,17 @@ class History:
         self._highest = max(self._highest, evaluation.number)
         self._n_running.append(self._highest - row)
         self._failing.append(row, 1.0 if failed else -1.0)
+        (self.failed if failed else self.presence).add(evaluation.point)
         if failed:
             self.n_failed += 1
             self._failures.append(row)
-            self.failed.add(evaluation.point)
-        else:
-            self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
             self._limits.setdefault(name, ValuedRows()).append(row, value)
         values, stds = evaluation.values or evaluation.partial, evaluation.stds
         if failed or (not values and evaluation.state != PRUNED):
             return  # it failed, or has values of constraints only
         self.n_complete += bool(values)
+        self.n_whole += bool(evaluation.values)
         self.n_estimated += not values and bool(evaluation.curve)
         for k, column in enumerate(self._objectives):
             y = values[k] if values else math.nan
