@@ -58,9 +58,14 @@ class Evaluation:
     partial: tuple[float, ...] = ()
 
     @property
+    def measured(self) -> tuple[float, ...]:
+        """One number for each objective, NaN for those that are not measured; empty if none is."""
+        return self.values or self.partial
+
+    @property
     def did_run(self) -> bool:
         """Whether it did not fail, or failed by a penalty among its values alone."""
-        return self.state != FAIL or bool(self.values)
+        return self.state != FAIL or bool(self.measured)
 
     @property
     def spaces(self) -> tuple[Space, ...]:

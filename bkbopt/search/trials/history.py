@@ -83,7 +83,7 @@ class History:
         self._objectives = [ValuedRows(sign) for sign in self.problem.signs]
         self._limits: dict[str, ValuedRows] = {}
         self._failing = ValuedRows()
-        self._failures: list[int] = []
+        self._failures, self._valued = list[int](), list[int]()  # rows of failures, and with values
         self.presence, self.failed = Presence(), Presence()
         #: For each finished trial, the number of trials that were running when it ended, by the numbers of the trials.
         self._n_running = array("q")
@@ -211,9 +211,10 @@ class History:
             self._failures.append(row)
         for name, value in evaluation.constraints.items():
             self._limits.setdefault(name, ValuedRows()).append(row, value)
-        values, stds = evaluation.values or evaluation.partial, evaluation.stds
+        values, stds = evaluation.measured, evaluation.stds
         if failed or (not values and evaluation.state != PRUNED):
             return  # it failed, or has values of constraints only
+        self._valued.append(row)
         self.n_complete += bool(values)
         self.n_whole += bool(evaluation.values)
         self.n_estimated += not values and bool(evaluation.curve)
@@ -339,7 +340,7 @@ class History:
     @property
     def penalised(self) -> list[int]:
         """The numbers of the trials that count as failed because of a penalty, sorted."""
-        return sorted(e.number for e in self.finished if e.state == FAIL and e.values)
+        return sorted(e.number for e in self.finished if e.state == FAIL and e.measured)
 
     @property
     def constraint_names(self) -> list[str]:
@@ -365,7 +366,7 @@ class History:
 
     def n_failed_by(self, n: int) -> int:
         """Number of trials that failed before value number `n`, from 0 on; of all of them if there are fewer values."""
-        rows = self._objectives[0].rows
+        rows = self._valued
         return bisect.bisect_left(self._failures, rows[n] if n < len(rows) else len(self.finished))
 
     def failures(self) -> Tensor:
@@ -376,7 +377,7 @@ class History:
         X = self.X[self._failures]
         if not len(X):
             return X
-        did_run = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
+        did_run = set(row_keys(self.X[self._valued]))
         return X[[key not in did_run for key in row_keys(X)]]
 
     def _rows(self, column: ValuedRows, mark: int) -> Rows:

@@ -82,29 +82,33 @@ class Penalties:
         finished[:] = judged
         self._found = mark, best  # last, so that an interrupted update is repeated
         if is_changed:
-            n_failed = sum(evaluation.state == FAIL for evaluation in judged if evaluation.values)
+            n_failed = sum(evaluation.state == FAIL for evaluation in judged if evaluation.measured)
             logger.info("values: %d of %d are penalties, and are treated as failures.", n_failed, len(judged))
         return is_changed
 
     def _at_mark(self, finished: Sequence[Evaluation], known: Sequence[float]) -> tuple[float, ...]:
         """The best penalty of each objective among the trials up to a mark; `known` are those of the mark before."""
-        told = [evaluation for evaluation in finished if evaluation.values]
-        points = [evaluation.point for evaluation in told]
-        columns = ([sign * evaluation.values[k] for evaluation in told] for k, sign in enumerate(self._signs))
-        best = tuple(largest_penalty(column, points, one) for column, one in zip(columns, known, strict=True))
+        told = [evaluation for evaluation in finished if evaluation.measured]
+        best = tuple(largest_penalty(*_values_of(told, k, sign), known[k]) for k, sign in enumerate(self._signs))
         if all(self._has_penalty(evaluation, best) for evaluation in told):
             return tuple(-math.inf for _ in best)
         return best
 
     def _has_penalty(self, evaluation: Evaluation, best: Sequence[float]) -> bool:
-        limits = zip(self._signs, evaluation.values, best, strict=True)
+        limits = zip(self._signs, evaluation.measured, best, strict=True)
         return any(sign * value <= penalty for sign, value, penalty in limits)
 
     def _judged(self, evaluation: Evaluation, best: Sequence[float]) -> Evaluation:
-        if not (self._are_sought and evaluation.values):
+        if not (self._are_sought and evaluation.measured):
             return evaluation
         state = FAIL if self._has_penalty(evaluation, best) else COMPLETE
         return evaluation if state == evaluation.state else replace(evaluation, state=state)
+
+
+def _values_of(told: Sequence[Evaluation], k: int, sign: float) -> tuple[list[float], list[Point]]:
+    """The values of objective k, larger is better, and the points of the trials in which it is measured."""
+    pairs = [(sign * e.measured[k], e.point) for e in told if not math.isnan(e.measured[k])]
+    return [value for value, _ in pairs], [point for _, point in pairs]
 
 
 def largest_penalty(values: Sequence[float], points: Sequence[Point], known: float = -math.inf) -> float:

@@ -91,6 +91,14 @@ def test_a_point_that_gave_a_value_once_is_no_failure() -> None:
     assert len(history(trial(0), trial(1), again).failures()) == 0
 
 
+def test_a_point_with_a_value_of_any_objective_is_no_failure() -> None:
+    other = trial(1, values=(), partial=(math.nan, 1.0))
+    again = Evaluation(9, FAIL, other.point, SPACE, (9.0, 9))
+    known = history(other, again, signs=(-1.0, -1.0))
+    assert len(known.failures()) == 0
+    assert [known.n_failed_by(n) for n in range(3)] == [0, 1, 1]
+
+
 def test_pruned_trials_come_with_the_estimate_from_the_rows_up_to_the_mark() -> None:
     told = [trial(i, curve={1: 10.0 * i}) for i in range(4)]
     pruned = [trial(4, PRUNED, curve={1: 15.0}), trial(5, PRUNED), trial(6, PRUNED, curve={1: 70.0})]

@@ -181,6 +181,26 @@ def test_a_log_message_says_how_many_penalties_there_are(caplog: pytest.LogCaptu
     assert caplog.messages == [f"values: {n} of {FIRST} are penalties, and are treated as failures."]
 
 
+def test_penalties_of_trials_without_the_other_objective_count_as_failures() -> None:
+    trials = [replace(e, values=(), partial=(e.values[0], math.nan)) for e in evaluated(14)]
+    trials[2] = replace(trials[2], values=(trials[2].partial[0], 5.0), partial=())
+    failed = [e.number for e in trials if e.measured[0] == 1e10]
+    found = History(Problem((-1.0, -1.0), space=SPACE))
+    found.update(trials)
+    assert found.penalised == failed
+    assert found.n_complete == 14 - len(failed)
+    assert max(found.objective(0, 1).y) < 2.0
+
+
+def test_values_that_are_not_measured_are_no_penalties() -> None:
+    values = [-v for v in GOOD] + [100.0] * 3
+    trials = [replace(e, values=(), partial=(v, math.nan)) for v, e in zip(values, evaluated(7), strict=True)]
+    others = [replace(e, values=(), partial=(math.nan, float(e.number))) for e in evaluated(14)[7:]]
+    found = History(Problem((-1.0, -1.0), space=SPACE))
+    found.update([*trials, *others])
+    assert found.penalised == [4, 5, 6]
+
+
 def test_a_front_has_no_penalties() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0)
     n_late = 0
