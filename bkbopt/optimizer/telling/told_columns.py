@@ -12,7 +12,7 @@ from bkbopt._support.arrays import DROPPED, as_points, as_values, without_mask
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments.frames import is_table
 from bkbopt.optimizer.log.attributes import checked_attrs, is_simple, plain_of, storable_attrs
-from bkbopt.spaces.values import as_float, is_missing, is_real
+from bkbopt.spaces.values import as_float, as_python, is_missing, is_real
 
 __all__ = ["attrs_by_row", "known_stds", "matrix", "plain", "simple_attrs", "values_by_row", "with_nan"]
 
@@ -49,14 +49,16 @@ def values_by_row(name: str, given: Any, n: int, k: int, invalid: str) -> tuple[
     Of several objectives those that are None are not measured, and with `invalid="partial"` those that are NaN. With
     "fail" and "skip" a row with None is one without a finite value.
     """
-    if k == 1 or given is None or invalid in ("fail", "skip"):
+    if k == 1 or given is None:
         return matrix(name, given, n, k, invalid != "raise")
     rows = plain(given.to_numpy() if is_table(given) else given)
-    if isinstance(rows, np.ndarray) and (invalid == "partial" or rows.dtype == object):
-        rows = rows.tolist()
+    has_none = isinstance(rows, list) or getattr(getattr(rows, "dtype", None), "kind", None) == "O"
+    if invalid in ("fail", "skip") or (invalid == "raise" and not has_none):
+        return matrix(name, rows, n, k, invalid != "raise")
+    rows = _listed(rows)
     is_gap: Callable[[Any], bool] = is_missing if invalid == "partial" else _is_none
     are_gaps = [[is_gap(cell) for cell in row] for row in rows if len(row) == k] if _are_rows(rows) else []
-    if len(are_gaps) != n or not any(map(any, are_gaps)):
+    if not any(map(any, are_gaps)) or len(are_gaps) != len(rows):
         return matrix(name, rows, n, k, invalid != "raise")
     empty = next((i for i, gaps in enumerate(are_gaps) if all(gaps)), None)
     if empty is not None and invalid == "raise":
@@ -72,6 +74,19 @@ def values_by_row(name: str, given: Any, n: int, k: int, invalid: str) -> tuple[
     gaps = np.array(are_gaps)
     values[torch.from_numpy(gaps)] = math.nan
     return values, fine & ~gaps.all(1)
+
+
+def _listed(part: Any) -> Any:
+    """Rows, which may be arrays, series or tensors, as lists of lists, and NumPy's cells as Python's."""
+    if isinstance(part, list):
+        return [_listed(one) for one in part]
+    if part is None or type(part) is float:  # the usual cells
+        return part
+    part = part.to_numpy() if hasattr(part, "to_numpy") and hasattr(part, "__len__") else part
+    is_array = isinstance(part, np.ndarray) and part.dtype.kind in "fiuO"
+    if (is_array or isinstance(part, torch.Tensor)) and part.ndim:
+        return _listed(plain(part.tolist()))
+    return as_python(part)
 
 
 def _is_none(cell: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
@@ -156,6 +157,52 @@ def test_rows_of_a_table_may_have_gaps() -> None:
         assert len(optimizer().tell(frame[["x", "y"]], given, invalid="partial")) == 2
     rows = [[1.0, None], {"loss": None, "cost": 3.0}]
     assert [t.partial_values for t in optimizer().tell([{"x": 0.1, "y": 0.2}] * 2, rows)] == [(1.0, None), (None, 3.0)]
+
+
+GAPS = [[1.0, 2.0], [3.0, math.nan], [math.nan, 4.0]]
+NONES = [[1.0, 2.0], [3.0, None], [None, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.tensor(GAPS),
+        [torch.tensor(row) for row in GAPS],
+        [np.array(row) for row in GAPS],
+        [np.array(row, dtype=object) for row in NONES],
+        [np.ma.masked_invalid(row) for row in GAPS],
+        np.ma.masked_invalid(GAPS),
+        [pd.Series(row) for row in GAPS],
+        pd.Series(NONES),
+        pd.DataFrame(GAPS).astype("Float64"),
+        [[1.0, 2.0], np.array([3.0, np.nan]), (None, 4.0)],
+        [[1.0, 2.0], [3.0, np.float32("nan")], [pd.NaT, 4.0]],
+        {"loss": torch.tensor([1.0, 3.0, math.nan]), "cost": np.ma.masked_invalid([2.0, math.nan, 4.0])},
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_rows_with_gaps_come_in_many_forms(given: Any) -> None:
+    at = [{"x": 0.1 * i, "y": 0.5} for i in range(3)]
+    told = optimizer().tell(at, given, invalid="partial")
+    assert [trial.values or trial.partial_values for trial in told] == [(1.0, 2.0), (3.0, None), (None, 4.0)]
+
+
+@pytest.mark.parametrize("row", [np.array([0.3, None], dtype=object), pd.Series([0.3, None], dtype=object)])
+def test_none_is_not_measured_in_an_array_or_a_series_either(row: Any) -> None:
+    opt = optimizer(["minimize", "minimize"])
+    assert opt.tell(opt.ask(), row).partial_values == (0.3, None)
+    assert [t.partial_values for t in opt.tell([opt.ask(), opt.ask()], [row, row])] == [(0.3, None)] * 2
+
+
+def test_rows_of_another_number_are_refused_with_gaps_too() -> None:
+    with pytest.raises(ArgumentError, match=r"^value: expected shape \(3, 2\), one column for each objective, got"):
+        optimizer().tell([{"x": 0.1, "y": 0.2}] * 3, [[1.0, 2.0], [3.0, None]])
+
+
+def test_a_table_without_names_may_have_rows_to_leave_out() -> None:
+    at = [{"x": 0.1 * i, "y": 0.5} for i in range(3)]
+    opt = optimizer(["minimize", "minimize"])
+    assert [trial.values for trial in opt.tell(at, pd.DataFrame(GAPS), invalid="skip")] == [(1.0, 2.0)]
 
 
 def test_gaps_of_both_a_constraint_and_an_objective() -> None:
