@@ -27,23 +27,26 @@ ROUNDING = 1e-11
 
 def known_points(objectives: Sequence[Quantity]) -> Tensor:
     """The points (u, d) with a value of an objective: those of the first one, then what others have beside them."""
-    first, *others = (objective.surrogate.observations.X.cpu() for objective in objectives)
-    others = [X for X in others if not torch.equal(X, first)]
-    if not others:
-        return first
-    places: dict[bytes, int] = {}
-    X = torch.cat([first, *others])
-    for i, key in enumerate(row_keys(X)):
-        places.setdefault(key, i)
-    return X[list(places.values())]
+    first, *others = (objective.surrogate.observations for objective in objectives)
+    parts, added = [first.X.cpu()], set[bytes]()
+    for X in (observations.X.cpu() for observations in others):
+        if not torch.equal(X, parts[0]):
+            keys = row_keys(X)
+            new = [i for i, key in enumerate(keys) if first.row_of(key) is None and key not in added]
+            added.update(keys[i] for i in new)
+            parts.append(X[new])
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def at_known(quantity: Quantity, known: Tensor, own: Tensor) -> Tensor:
     """The numbers `own (v,)` of the quantity's points at the points `known (u, d)`, (u,); at others its mean."""
-    if torch.equal(quantity.surrogate.observations.X.cpu(), known):
-        return own
+    surrogate, n = quantity.surrogate, len(own)
+    if torch.equal(surrogate.observations.X.cpu(), known[:n]):  # the first objective, or all points
+        return own if n == len(known) else torch.cat([own, surrogate.posterior(known[n:]).mean.cpu()])
     at = _rows(quantity, known)
-    return torch.where(at >= 0, own[at], quantity.surrogate.posterior(known).mean.cpu())
+    numbers, others = own[at], at < 0
+    numbers[others] = surrogate.posterior(known[others]).mean.cpu()
+    return numbers
 
 
 def violation(quantity: Quantity, known: Tensor) -> Tensor:

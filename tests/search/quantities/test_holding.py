@@ -62,4 +62,4 @@ def test_known_points_have_the_number_of_each_objective_or_else_its_mean() -> No
         ]
         others = [i for i, row in enumerate(rows) if row is None]
         assert others
-        assert torch.equal(found[others], quantity.surrogate.posterior(known).mean[others])
+        assert torch.equal(found[others], quantity.surrogate.posterior(known[others]).mean)
