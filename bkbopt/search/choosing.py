@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.row_keys import row_keys
-from bkbopt.posterior.observations import Observations
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.criteria.expected import SURE
@@ -280,15 +279,15 @@ class Chooser:
 
     def _is_repeat(self, x: Tensor) -> bool:
         """Whether the point `x (d,)` has a value or, where duplicates are avoided, had or has a trial of any state."""
-        if self._observed.find(x) is not None or not self.options.avoid_duplicates:
-            return self._observed.find(x) is not None
+        (key,) = row_keys(x[None])
+        if self._is_known(key) or not self.options.avoid_duplicates:
+            return self._is_known(key)
         tried = torch.cat([self.models.history.X, self.posteriors.pending])
         return bool((tried == x).all(1).any())
 
-    @property
-    def _observed(self) -> Observations:
-        """The known points; they are found by their keys."""
-        return self.models.objectives[0].surrogate.observations
+    def _is_known(self, key: bytes) -> bool:
+        """Whether the point with this key, see `row_keys`, has a value of an objective."""
+        return any(q.surrogate.observations.row_of(key) is not None for q in self.models.objectives)
 
     def _is_noisy(self) -> bool:
         """Whether a second value of a known point is worth a trial.
@@ -307,7 +306,7 @@ class Chooser:
     @cached_property
     def _repeat_runs(self) -> bool:
         keys = row_keys(self.posteriors.pending)
-        return len(set(keys)) < len(keys) or any(self._observed.row_of(key) is not None for key in keys)
+        return len(set(keys)) < len(keys) or any(map(self._is_known, keys))
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""

@@ -427,3 +427,14 @@ def test_with_several_objectives_a_row_that_is_surely_infeasible_is_not_evaluate
     # Those within half a standard deviation of the noise may need more values until they are known to be.
     assert max(counts[row] for row in range(40) if violation[row] > 0.05) <= 3
     assert max(counts.values()) > 3
+
+
+def test_without_noise_a_point_with_a_value_of_any_objective_is_not_evaluated_again() -> None:
+    opt = bo.Optimizer(
+        {"n": bo.Int(0, 10**5)}, directions=["minimize"] * 2, seed=0, deterministic=True, n_startup_trials=4
+    )
+    for i in range(36):
+        trial = opt.ask()
+        x = 1e-5 * trial.params["n"]
+        opt.tell(trial, [x if i % 6 == 0 else None, -x])  # both are best at the ends of the range
+    assert len({trial.params["n"] for trial in opt.trials}) == 36
