@@ -235,7 +235,8 @@ class Optimizer(Shown, Predicting, Trust, Copies, Changing):
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip"). So do
                 rows with a gap in a constraint, but "skip" tells them without that constraint, which stays unknown.
-                "partial" is "skip", but of several objectives NaN, too, means that one is not measured.
+                "partial" is "skip", but of several objectives NaN, too, means that one is not measured. With "skip",
+                and with "fail" of many trials, None is like NaN.
             replace: whether the trials are finished or failed ones, of which values are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. What is not told stays, so that a
                 constraint, or another objective, may be told later than the value. All is then learnt again.

@@ -128,6 +128,8 @@ def _widen(row: np.ndarray) -> None:
 
 def _of_several(opt: Optimizer, figure: "Figure | None", names: list[str]) -> "Figure":
     valued = [trial for trial in opt.trials if trial.values]
+    if not valued and opt.n_complete:
+        raise NotReadyError("opt: expected a trial with a value of each objective, got none; see single_objective.")
     if not valued:
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
     pairs = pairs_of(len(names)) if any(trial.is_feasible for trial in valued) else []

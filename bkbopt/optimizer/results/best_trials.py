@@ -30,6 +30,10 @@ def _candidates(log: TrialLog, aims: Aims, call: str) -> list[Trial]:
     """The feasible trials; those without a value of some constraint only if there are no others."""
     found = [trial for trial in log if trial.values and trial.state == COMPLETE]
     if not found:
+        if any(trial.partial_values for trial in log):
+            raise NotReadyError(
+                f"{call}: expected a trial with a value of each objective, got none; tell the others with replace=True."
+            )
         raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
     feasible = [trial for trial in found if trial.is_feasible]
     if not feasible:

@@ -18,7 +18,6 @@ from bkbopt.optimizer.arguments.naming import as_names
 from bkbopt.optimizer.designers.logged_designer import LoggedDesigner
 from bkbopt.optimizer.log.aims import Aims
 from bkbopt.optimizer.log.attributes import as_attrs, checked_attrs
-from bkbopt.optimizer.log.limits import Limits
 from bkbopt.optimizer.log.objectives import apart, is_pair
 from bkbopt.optimizer.log.reporting import Report
 from bkbopt.optimizer.log.trial_list import TrialList
@@ -207,7 +206,7 @@ def _reports_of(
         told = _Told(
             [whole(trial, without_gaps)], one, {name: [number] for name, number in measured.items()}, of_std, [attrs]
         )
-    return _checked(told, argument, aims.k, aims.limits, invalid), many
+    return _checked(told, argument, aims, invalid, many=many), many
 
 
 def _check_call(
@@ -339,15 +338,15 @@ def _are_names(parts: Sequence[Any], *, or_none: bool) -> bool:
     return any(are) and all(is_one or (or_none and part is None) for is_one, part in zip(are, parts, strict=True))
 
 
-def _checked(told: _Told, argument: str, k: int, limits: Limits, invalid: str) -> list[Report]:
-    n = len(told.targets)
+def _checked(told: _Told, argument: str, aims: Aims, invalid: str, *, many: bool) -> list[Report]:
+    n, k, limits = len(told.targets), aims.k, aims.limits
     unknown = [name for name in told.constraints if name not in limits]
     if unknown:
         raise ArgumentError(
             f"constraints: expected names among {tuple(limits)}, got {unknown[0]!r}; name all constraints when the "
             "optimizer is made, with constraints=[...], or later with set_constraints."
         )
-    values, valid = values_by_row(argument, told.value, n, k, invalid)
+    values, valid = values_by_row(argument, told.value, n, k, invalid, many=many)
     measured, own_names = {}, {name: name for name in limits}  # members of enumerations equal these, as text
     for name, given in told.constraints.items():
         numbers, fine = matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise", advice=UNKNOWN)

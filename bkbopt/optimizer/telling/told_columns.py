@@ -43,17 +43,19 @@ def matrix(
     return table, fine
 
 
-def values_by_row(name: str, given: Any, n: int, k: int, invalid: str) -> tuple[torch.Tensor | None, Any]:
+def values_by_row(
+    name: str, given: Any, n: int, k: int, invalid: str, *, many: bool
+) -> tuple[torch.Tensor | None, Any]:
     """Values (n, k) or None, with NaN for objectives that are not measured, and a mask (n,) of the rows to tell.
 
-    Of several objectives those that are None are not measured, and with `invalid="partial"` those that are NaN. With
-    "fail" and "skip" a row with None is one without a finite value.
+    Of several objectives those that are None are not measured, and with `invalid="partial"` those that are NaN. Of many
+    trials, as a table is, a row with None is one without a finite value with "fail" and "skip".
     """
     if k == 1 or given is None:
         return matrix(name, given, n, k, invalid != "raise")
     rows = plain(given.to_numpy() if is_table(given) else given)
     has_none = isinstance(rows, list) or getattr(getattr(rows, "dtype", None), "kind", None) == "O"
-    if invalid in ("fail", "skip") or (invalid == "raise" and not has_none):
+    if (many and invalid in ("fail", "skip")) or (invalid == "raise" and not has_none):
         return matrix(name, rows, n, k, invalid != "raise")
     rows = _listed(rows)
     is_gap: Callable[[Any], bool] = is_missing if invalid == "partial" else _is_none

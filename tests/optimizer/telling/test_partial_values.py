@@ -11,7 +11,7 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
-from bkbopt.plots import report
+from bkbopt.plots import overview, report
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 NAMED = {"loss": "minimize", "cost": "minimize"}
@@ -252,6 +252,18 @@ def test_functions_may_measure_some_objectives() -> None:
     assert all(trial.state == "COMPLETE" for trial in opt.trials)
 
 
+def test_none_fails_no_trial_where_values_that_are_not_finite_do() -> None:
+    results = iter([[1.0, None], [1.0, math.nan], [None, math.inf], [None, 2.0]])
+    opt = bo.minimize(lambda _: next(results), SPACE, n_trials=4, directions=NAMED, invalid="fail", seed=0)
+    assert [(t.state, t.partial_values) for t in opt.trials] == [
+        ("COMPLETE", (1.0, None)),
+        ("FAIL", ()),
+        ("FAIL", ()),
+        ("COMPLETE", (None, 2.0)),
+    ]
+    assert opt.tell(opt.ask(), [None, None], invalid="fail").state == "FAIL"
+
+
 def test_rows_of_a_pool_that_are_partly_measured_are_evaluated() -> None:
     pool = np.random.default_rng(0).random((30, 2))
     opt = bo.Optimizer(pool, directions=NAMED, seed=0, duplicates="avoid")
@@ -270,6 +282,9 @@ def test_results_need_a_value_of_each_objective() -> None:
     for name in ("recommend_front", "predict"):
         with pytest.raises(NotReadyError, match=f"^{name}: expected a value of each objective, got none of one; call"):
             getattr(opt, name)(*([{"x": 0.1, "y": 0.2}] if name == "predict" else []))
+    for read in (lambda: opt.best_trials, lambda: opt.hypervolume([9.0, 9.0]), lambda: overview(opt)):
+        with pytest.raises(NotReadyError, match="expected a trial with a value of each objective, got none"):
+            read()
     assert opt.single_objective("loss").recommend().params in [trial.params for trial in opt.trials]
     assert opt.ask().state == "RUNNING"
 
