@@ -62,13 +62,8 @@ def values_by_row(
     are_gaps = [[is_gap(cell) for cell in row] for row in rows if len(row) == k] if _are_rows(rows) else []
     if not any(map(any, are_gaps)) or len(are_gaps) != len(rows):
         return matrix(name, rows, n, k, invalid != "raise")
-    empty = next((i for i, gaps in enumerate(are_gaps) if all(gaps)), None)
-    if empty is not None and invalid == "raise":
-        where = f" at position {empty}" if n > 1 else ""
-        raise ArgumentError(
-            f"{name}: expected a number for one objective at least, got {rows[empty]!r}{where}; call fail for a trial "
-            "without a value."
-        )
+    if invalid == "raise":
+        _check_rows(name, rows, are_gaps)
     pairs = (zip(row, gaps, strict=True) for row, gaps in zip(rows, are_gaps, strict=True))
     filled = [[0.0 if is_gap else cell for cell, is_gap in row] for row in pairs]
     values, fine = matrix(name, filled, n, k, invalid != "raise")
@@ -76,6 +71,19 @@ def values_by_row(
     gaps = np.array(are_gaps)
     values[torch.from_numpy(gaps)] = math.nan
     return values, fine & ~gaps.all(1)
+
+
+def _check_rows(name: str, rows: list[list[Any]], are_gaps: list[list[bool]]) -> None:
+    """Refuse rows of gaps alone, and numbers beside gaps that are not finite, as `matrix` does where there are none."""
+    for i, (row, gaps) in enumerate(zip(rows, are_gaps, strict=True)):
+        if all(gaps):
+            where = f" at position {i}" if len(rows) > 1 else ""
+            raise ArgumentError(
+                f"{name}: expected a number for one objective at least, got {row!r}{where}; call fail for a trial "
+                "without a value."
+            )
+        if any(type(cell) is float and not math.isfinite(cell) for cell in row):
+            raise ArgumentError(f"{name}: expected finite values, got {row!r} in row {i}; {DROPPED}.")
 
 
 def _listed(part: Any) -> Any:

@@ -226,6 +226,13 @@ def test_a_trial_without_any_value_is_refused(value: Any) -> None:
     assert [t.state for t in opt.trials] == ["RUNNING"]
 
 
+def test_a_number_that_is_not_finite_is_refused_beside_none() -> None:
+    opt = optimizer()
+    with pytest.raises(ArgumentError, match=r"^value: expected finite values, got \[None, inf\] in row 0; drop it, or"):
+        opt.tell(opt.ask(), [None, math.inf])
+    assert [t.state for t in opt.trials] == ["RUNNING"]
+
+
 def test_a_single_objective_needs_its_value() -> None:
     opt = bo.Optimizer(SPACE, seed=0)
     with pytest.raises(ArgumentTypeError, match=r"^value: expected a finite number, got None; call fail"):
