@@ -210,7 +210,7 @@ SEARCH = (
     Fault(
         "a search that has not settled begins anew early",
         "search/restarts.py",
-        "if first in SETTLED and not settled:",
+        "if first == IF_SETTLED and not settled:",
         "if False:",
         RESTARTS,
     ),

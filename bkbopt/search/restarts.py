@@ -19,7 +19,7 @@ have left most of the space unknown, u > `UNKNOWN`. Where the kernel is a sum, i
 a trend, and the trend leads to the best basin.
 
 Without noise a search may be *settled* much earlier: its last values are equal to the best one, and so would be the
-next. A settled search is begun anew from the trials `SETTLED` on, too, and where u > `UNKNOWN_IF_SETTLED`.
+next. A settled search is begun anew from trial `IF_SETTLED` on, too, and where u > `UNKNOWN_IF_SETTLED`.
 
 Nor is there one while the points explain nothing of the values. The figures are in docs/design/perturbations.md.
 """
@@ -50,11 +50,11 @@ __all__ = [
 
 #: Number of the first trial of the first restart, ratio of these numbers for successive restarts, and length of each.
 FIRST, GROWTH, LENGTH = 300, 5, 60
-#: Numbers of the first trials of restarts where the search is settled.
-SETTLED = (100, 200)
+#: Number of the first trial of the restart of a settled search.
+IF_SETTLED = 100
 #: A search is settled if in its last trials, so many, the best value has grown by at most a share of the spread, and at
 #: least half of the values are within another share of it. The spread is the interquartile range of the first values.
-LAST, GAIN, NEAR = 20, 1e-3, 1e-2
+LAST, GAIN, NEAR = 20, 1e-4, 1e-3
 #: Largest number of start-up trials of a restart: the rest of its trials has to search what they have found.
 MOST_STARTUP = LENGTH // 2
 #: Number of running trials beside which there is no restart: of a larger batch all would be start-up points. With a
@@ -72,7 +72,9 @@ STREAM = 4_002
 
 def first_of(number: int) -> int | None:
     """Number of the first trial of the phase that trial `number` belongs to; None outside of the phases."""
-    first = next((early for early in SETTLED if early <= number < early + LENGTH), FIRST)
+    if IF_SETTLED <= number < IF_SETTLED + LENGTH:
+        return IF_SETTLED
+    first = FIRST
     while first + LENGTH <= number:
         first *= GROWTH
     return first if first <= number else None
@@ -117,7 +119,7 @@ def is_settled(models: Models, history: History) -> bool:
 def is_needed(first: int, models: Models, history: History, space: Space) -> bool:
     """Whether the restart at trial `first` may find a better basin, given the trials before it."""
     settled = is_settled(models, history)
-    if first in SETTLED and not settled:
+    if first == IF_SETTLED and not settled:
         return False
     return unknown_share(models, history, space) > (UNKNOWN_IF_SETTLED if settled else UNKNOWN)
 
