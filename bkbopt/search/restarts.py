@@ -110,10 +110,11 @@ def is_settled(models: Models, history: History) -> bool:
         return False
     (sign,) = history.problem.signs
     y = sign * np.array([e.values[0] for e in history.finished if e.values and e.state != FAIL])
-    low, high = np.percentile(y[:LAST], (25, 75))
-    best, spread = y.max(), high - low
-    is_done = best - y[:-LAST].max(initial=-np.inf) <= GAIN * spread
-    return bool(is_done and np.mean(y[-LAST:] >= best - NEAR * spread) >= 0.5)
+    y, best = y[np.isfinite(y)], y[np.isfinite(y)].max()
+    with np.errstate(over="ignore"):  # of values near the largest double
+        spread = np.subtract(*np.percentile(y[:LAST], (75, 25)))
+        is_done = best - y[:-LAST].max(initial=-np.inf) <= GAIN * spread
+        return bool(is_done and np.mean(y[-LAST:] >= best - NEAR * spread) >= 0.5)
 
 
 def is_needed(first: int, models: Models, history: History, space: Space) -> bool:

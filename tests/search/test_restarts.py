@@ -260,6 +260,13 @@ def test_a_settled_search_of_which_most_is_known_does_not_begin_anew(monkeypatch
         assert is_begun_early(exact()) is begins
 
 
+@pytest.mark.filterwarnings("error")
+def test_values_near_the_largest_number_are_compared() -> None:
+    log = [replace(e, values=(1e308 * np.sign(e.values[0] + 0.8) - 1e307 * e.values[0],)) for e in exact()]
+    search = designer(log)
+    assert is_settled(search.models, search.history)
+
+
 def test_a_settled_search_finds_the_better_basin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "FIRST", FIRST_OF_ALL)
     monkeypatch.setattr(restarts, "IF_SETTLED", FIRST)
