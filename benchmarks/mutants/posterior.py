@@ -117,8 +117,15 @@ POSTERIOR = (
     Fault(
         "sequences of explained parts end where a call ends",
         "posterior/gaussian_state.py",
-        "most = len(rows) if state.explained is None else state.explained.left + 1",
-        "most = len(rows)",
+        "left = n if self.explained is None else self.explained.left + 1",
+        "left = n",
+        EXPLAINED,
+    ),
+    Fault(
+        "a call of many values begins its last sequence of explained parts a value too late",
+        "posterior/gaussian_state.py",
+        "(n - left) % (LONGEST + 1)",
+        "(n - left) % LONGEST",
         EXPLAINED,
     ),
     Fault(

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.explained import Explained
+from bkbopt.posterior.explained import LONGEST, Explained
 from bkbopt.posterior.linalg import (
     LEAST_COMPILED,
     append_to_inverse_root,
@@ -124,19 +124,23 @@ class GaussianState:
         Z has r columns at least, of which the first r are read, and is where `compiles` allows it. `keeps` says that
         other values may follow this state; see `Explained`.
         """
-        state, inside, done = self, list[float](), 0
-        while done < len(rows):
-            # A sequence of explained parts ends and begins at the same values, however many are learnt in a call.
-            most = len(rows) if state.explained is None else state.explained.left + 1
-            some = slice(done, done + most)
-            state, before = state._update_few(Z, rows[some], y[some], weight[some], keeps=keeps and not done)
-            inside, done = inside + before, done + most
+        # Sequences of explained parts end at the same values, however many are learnt in a call. The complete ones are
+        # learnt at once, since each `_update_few` copies the matrices, and a copy takes as long as several values.
+        n = len(rows)
+        left = n if self.explained is None else self.explained.left + 1
+        done = n - (n - left) % (LONGEST + 1) if left <= n else 0
+        state, inside = self, list[float]()
+        for start, stop in ((0, done), (done, n)):
+            if start < stop:
+                some, first = slice(start, stop), keeps and start == 0
+                state, before = state._update_few(Z, rows[some], y[some], weight[some], keeps=first)
+                inside += before
         return state, inside
 
     def _update_few(
         self, Z: Tensor, rows: list[int], y: list[float], weight: list[float], *, keeps: bool = False
     ) -> tuple["GaussianState", list[float]]:
-        """`update_in_turn` for values up to the end of the sequence of explained parts."""
+        """`update_in_turn` for values within a sequence of explained parts, or up to the end of one."""
         from bkbopt.posterior._loops import observe
 
         old = self.V, self.root, self.b, self.w

@@ -12,7 +12,7 @@ from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.gaussian_state import FEW, GaussianState
 
 LAM = 0.01
-VALUES = torch.tensor(np.random.default_rng(4).standard_normal(2 * LONGEST + 9))
+VALUES = torch.tensor(np.random.default_rng(4).standard_normal(3 * LONGEST + 9))
 WEIGHTS = np.random.default_rng(5).uniform(0.2, 3.0, len(VALUES)).tolist()
 
 
