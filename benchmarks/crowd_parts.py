@@ -98,10 +98,17 @@ def start_up(n_arms: int) -> Numbers:
 
 
 def tell(n_arms: int) -> Numbers:
-    """Learning a plate with a given kernel, without fits, and for comparison one pass over its features."""
+    """Learning a plate of new rows with a given kernel, without fits, and for comparison one pass over its features.
+
+    The rows are drawn: with a given kernel `ask` may suggest one row for the whole plate.
+    """
     surrogate = bo.BKB(matern52(D_POOL, 1.0), NOISE_SD**2)
     opt, rows, rng = _pool(n_arms, surrogate=surrogate, fit=False)
     _tell_rows(opt, rows, TOLD, rng)
+    told = {trial.index for trial in opt.trials}
+    untold = [row for row in rng.permutation(len(rows)).tolist() if row not in told]
+    for row in untold[:PLATE]:
+        opt.enqueue({f"x{j}": float(v) for j, v in enumerate(rows[row])})
     trials = opt.ask(PLATE)
     chosen = rows[_rows_of(trials)]
     values = _values(chosen, rng).tolist()

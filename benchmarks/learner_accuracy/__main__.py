@@ -34,10 +34,12 @@ from bkbopt.errors import ArgumentError
 __all__ = ["main", "measured", "right"]
 
 
-def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
-    """Accuracy (None where the learner refuses the rows), rows a second, and whether the stream was cut."""
+def measured(model: Model, stream: Stream, skip: int = 0) -> tuple[float | None, float, bool]:
+    """Accuracy after `skip` rows (None: there are none, or the learner refuses them), rows a second, whether cut."""
     cut = model.rows is not None and len(stream.y) > model.rows
     used = Stream(stream.name, stream.X[: model.rows], stream.y[: model.rows])
+    if len(used.y) <= skip:
+        return None, np.nan, cut
     clock = Clock()
     try:
         model.run(Stream("compiles", used.X[:300], used.y[:300]))
@@ -45,7 +47,7 @@ def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
             p = model.run(used)
     except ArgumentError:
         return None, np.nan, cut
-    return right(used, p), len(used.y) / clock.cpu, cut
+    return right(Stream(stream.name, used.X[skip:], used.y[skip:]), p[skip:]), len(used.y) / clock.cpu, cut
 
 
 def _cell(score: float | None, cut: bool) -> str:
@@ -55,10 +57,12 @@ def _cell(score: float | None, cut: bool) -> str:
     return text + ("*" if cut else "")
 
 
-def _table(title: str, models: Sequence[Model], streams: Sequence[Stream], note: str) -> None:
+def _table(title: str, models: Sequence[Model], streams: Sequence[Stream], skip: int, note: str) -> None:
     rows = []
     for model in models:
-        cells = [measured(model, stream) for stream in streams]
+        cells = [measured(model, stream, skip) for stream in streams]
+        if all(score is None for score, _, _ in cells):
+            continue
         speed = float(np.nanmedian([rate for _, rate, _ in cells]))
         rows.append((model.name, *(_cell(score, cut) for score, _, cut in cells), f"{speed:,.0f}"))
     print_table(title, ("", *(stream.name for stream in streams), "rows/s"), rows, note)
@@ -78,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = Arguments(__doc__)
     parser.add_argument("--data", type=Path, help=f"folder of the data sets (default: {DATA}, if it is there)")
     parser.option("--rows", 10_000, quick=500, help="rows of a stream at most")
+    parser.option("--skip", 0, help="rows at the beginning of a stream that are learnt and do not count")
     parser.option("--streams", (*CLASSES, *NUMBERS), choices=(*CLASSES, *NUMBERS), help="what to predict")
     parser.add_argument("--paper", action="store_true", help="ours only, with the papers' parameters")
     parser.add_argument("--own", action="store_true", help="ours only")
@@ -86,9 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--several", action="store_true", help="what further classes cost, see `defaults.py`")
     options = parser.parse_args(arguments)
     folder = options.data or (DATA if DATA.is_dir() else None)
-    rows, wanted = options.rows, options.streams
-    classes = load({name: read for name, read in CLASSES.items() if name in wanted}, folder, rows)
-    numbers = load({name: read for name, read in NUMBERS.items() if name in wanted}, folder, rows)
+    rows, skip, wanted = options.rows, options.skip, options.streams
+    classes = load({name: read for name, read in CLASSES.items() if name in wanted}, folder, rows, skip)
+    numbers = load({name: read for name, read in NUMBERS.items() if name in wanted}, folder, rows, skip)
     with measuring(1), warnings.catch_warnings():
         # Of models that diverge, whose figures say it.
         warnings.simplefilter("ignore")
@@ -106,10 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         alone = options.paper or options.own
         if classes:
             models = [*models_of_classes(paper=options.paper), *([] if alone else others_of_classes())]
-            _table(f"Labels, % right, {how}", models, classes, f"{_commonest(classes)}\n  {_sizes(classes)}")
+            _table(f"Labels, % right, {how}", models, classes, skip, f"{_commonest(classes)}\n  {_sizes(classes)}")
         if numbers:
             models = [*models_of_numbers(paper=options.paper), *([] if alone else others_of_numbers())]
-            _table(f"Numbers, 100 R^2, {how}", models, numbers, _sizes(numbers))
+            _table(f"Numbers, 100 R^2, {how}", models, numbers, skip, _sizes(numbers))
 
 
 if __name__ == "__main__":

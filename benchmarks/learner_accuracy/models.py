@@ -36,7 +36,7 @@ class Model:
 def _of_paper(kind: Any, **params: object) -> OnlineLearner:
     """As in the paper, but with a bounded dictionary."""
     limit = {"max_dictionary": 200} if "max_dictionary" in kind().get_params() else {}
-    return kind.paper(**limit, **params)
+    return kind.paper(**{**limit, **params})
 
 
 def ours(kind: Callable[..., OnlineLearner], *, paper: bool, **params: object) -> Callable[[Stream], Array]:
@@ -119,6 +119,7 @@ def models_of_classes(*, paper: bool = False) -> list[Model]:
     every += [bl.RBP, bl.Forgetron, bl.BOGD]
     growing = [bl.KernelPerceptron, bl.KOGD, bl.SketchedKONS, bl.KONS]
     own = [Model(c.__name__, ours(c, paper=paper)) for c in every]
+    own.insert(5, Model("ProsNKONS, 500 points", ours(bl.ProsNKONS, paper=paper, max_dictionary=500)))
     return [*own, *(Model(c.__name__, ours(c, paper=paper), GROWING) for c in growing)]
 
 

@@ -112,10 +112,12 @@ NUMBERS: dict[str, Callable[[Path | None, int], Stream | None]] = {
 }
 
 
-def load(kinds: dict[str, Callable[[Path | None, int], Stream | None]], folder: Path | None, rows: int) -> list[Stream]:
-    """The available streams, cut to `rows`."""
+def load(
+    kinds: dict[str, Callable[[Path | None, int], Stream | None]], folder: Path | None, rows: int, skip: int = 0
+) -> list[Stream]:
+    """The available streams with more than `skip` rows, cut to `rows`."""
     found = [read(folder, rows) for read in kinds.values()]
-    return [stream for stream in found if stream is not None]
+    return [stream for stream in found if stream is not None and len(stream.y) > skip]
 
 
 def synthetic(rows: int, *, labels: bool) -> Stream:

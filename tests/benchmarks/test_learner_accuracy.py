@@ -14,7 +14,7 @@ from bkbopt.learners import KOGD, OnlineLearner
 
 
 def test_every_learner_has_a_row() -> None:
-    names = {model.name for model in (*models.models_of_classes(), *models.models_of_numbers())}
+    names = {model.name.split(",")[0] for model in (*models.models_of_classes(), *models.models_of_numbers())}
     exported = [getattr(learners, name) for name in learners.__all__]
     kinds = {kind for kind in exported if isinstance(kind, type) and issubclass(kind, OnlineLearner)}
     assert {kind.__name__ for kind in kinds - {OnlineLearner}} == names
@@ -47,6 +47,8 @@ def test_shares_are_those_of_the_rows_that_were_used() -> None:
     stream = sets.synthetic(50, labels=True)
     half = models.Model("half", lambda s: np.where(np.arange(len(s.y)) % 2 == 0, s.y, -1), 20)
     assert program.measured(half, stream)[::2] == (50.0, True)
+    assert program.measured(half, stream, 19)[0] == 0.0
+    assert program.measured(half, stream, 20)[0] is None
     numbers = sets.synthetic(50, labels=False)
     assert sets.right(numbers, np.full(50, numbers.y.mean())) == pytest.approx(0.0, abs=1e-9)
 

@@ -18,30 +18,30 @@ from bkbopt.learners.numerics.losses import Array
 __all__ = ["NewtonLearner", "Rule", "step_weight"]
 
 LARGEST_BOUND = 1e100
-#: C of regressions that need a bound, in standard deviations of the targets.
-DEVIATIONS = 3.0
+#: The default weights of losses that are not quadratic are at most this over sqrt t times those of the first rounds.
+FALL = 20.0
 _BLOCK = 256
 
 
 class Rule(NamedTuple):
     """Loss and constants of online Newton steps, for compiled loops.
 
-    `loss` is its code, `lipschitz` its L at C, `curvature` its sigma at C. `eta` is the weight of squared slopes if
-    that is constant, 0 if it falls with the rounds, and infinity for the loss's own second derivative.
+    `loss` is its code, `curvature` its sigma at C. The weight of squared slopes is `eta`, or in late rounds `fall` /
+    sqrt t, if that is smaller; where both are infinite it is the loss's own second derivative.
     """
 
     loss: int
     C: float
     alpha: float
     eta: float
+    fall: float
     curvature: float
-    lipschitz: float
 
 
 @compiled
 def step_weight(rule: Rule, t: int) -> float:
     """The weight eta of the squared slope in round t = 1, 2, ..., for `growth`."""
-    return rule.eta if rule.eta > 0.0 else 1.0 / (rule.lipschitz * rule.C * math.sqrt(t))
+    return min(rule.eta, rule.fall / math.sqrt(t))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,36 +51,40 @@ class NewtonLearner(OnlineLearner):
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
         clip: C, the bound of predictions; for regression in standard deviations of the targets with `scale=True`,
-            otherwise in their units. None is 1 for labels. For regression it is no bound where the curvature is "exact"
-            and the loss "squared", which need none, and 3 otherwise, with `scale=True` only.
+            otherwise in their units. None is 4 for labels, and no bound for regression.
         alpha: ridge A_0 = alpha I.
-        curvature: eta, the weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at
-            C, or for a loss without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within
-            [-C, C]: "squared", and "squared_hinge" where C <= 1. There eta_t g_t^2 = l'' = 2, the second derivative,
-            so that the lower bound of the loss on which the regret bound rests is an equality.
+        curvature: eta, the weight of squared slopes in A. "auto" is the second derivative, eta_t g_t^2 = l'' = 2, for
+            losses that are quadratic within [-C, C]: "squared", and "squared_hinge" where C <= 1. There the lower bound
+            of the loss on which the regret bound rests is an equality. For other losses "auto" is 1/4 with labels and
+            1/2 with numbers, after 400 rows 20 / sqrt t times these, whose bound of the regret is of order sqrt t.
+            None is the papers' weight: the loss's curvature constant at C, with a bound of order log t, or for a loss
+            without curvature 1 / (L C sqrt t); for regression it needs `clip`.
         kernel, lengthscale, scale: see `OnlineLearner`.
     """
 
     loss: str = "squared_hinge"
     clip: float | None = None
     alpha: float = 1.0
-    curvature: float | Literal["exact"] | None = "exact"
+    curvature: float | Literal["auto"] | None = "auto"
     _PAPER: ClassVar[dict[str, Any]] = {"clip": 1.0, "curvature": None}
     _CLIPS: ClassVar[bool] = True
 
     def _check(self, d: int) -> None:
         self._C = self._bound_of_predictions()
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
-        sigma = self._loss.curvature(self._C)
-        eta = sigma
+        sigma, fall = self._loss.curvature(self._C), math.inf
         if isinstance(self.curvature, str):
-            if self.curvature != "exact":
-                raise ArgumentError(f'curvature: expected a positive weight, "exact" or None, got {self.curvature!r}.')
-            if self._loss.quadratic(self._C):
-                eta = sigma = math.inf
+            if self.curvature != "auto":
+                raise ArgumentError(f'curvature: expected a positive weight, "auto" or None, got {self.curvature!r}.')
+            eta = self._loss.slope_weight(self._C)
+            sigma, fall = (eta if eta == math.inf else sigma), FALL * eta
         elif self.curvature is not None:
             eta = check_number("curvature", self.curvature, 0.0, "a positive finite weight, or None", strict=True)
-        self._rule = Rule(self._loss.code, self._C, self._alpha, eta, sigma, self._loss.lipschitz(self._C))
+        elif sigma > 0.0:
+            eta = sigma
+        else:
+            eta, fall = math.inf, 1.0 / (self._loss.lipschitz(self._C) * self._C)
+        self._rule = Rule(self._loss.code, self._C, self._alpha, eta, fall, sigma)
 
     def _bound_of_predictions(self) -> float:
         """C in the learner's units; infinite where predictions are not clipped."""
@@ -91,16 +95,12 @@ class NewtonLearner(OnlineLearner):
             raise ArgumentError(
                 f"clip: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.clip!r}."
             )
-        if self._classifies:
-            return 1.0
-        if self._loss.name == "squared" and self.curvature == "exact":
-            return math.inf
-        if self.scale:
-            return DEVIATIONS
-        raise ArgumentError(
-            f"clip: expected a bound on predictions in units of the targets, since loss={self.loss!r} with "
-            f"curvature={self.curvature!r} needs one and scale=False leaves targets as they are, got None."
-        )
+        if self.curvature is None and not self._classifies:
+            raise ArgumentError(
+                f"clip: expected a bound on predictions, since the weight of slopes that curvature=None stands for "
+                f"depends on it for loss={self.loss!r}, got None."
+            )
+        return self._loss.bound
 
     @abstractmethod
     def _expansion(self) -> tuple[Array, Array]:

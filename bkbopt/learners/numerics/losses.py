@@ -33,6 +33,8 @@ _Constant = Callable[[float], float]
 
 #: Codes of the losses in compiled loops.
 SQUARED, LOGISTIC, HINGE, SQUARED_HINGE, ABSOLUTE = range(5)
+#: Default weights of squared slopes, and bound of predictions of labels: see docs/design/learners.md.
+OF_LABELS, OF_NUMBERS, MARGIN = 0.25, 0.5, 4.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Loss:
         slope: (y, p) -> its derivative in p, elementwise.
         lipschitz: C -> the largest absolute slope for abs(p) <= C.
         curvature: C -> sigma of the module's table, 0.0 where there is none.
+        weight: default weight of squared slopes in Newton steps, where the loss is not quadratic.
     """
 
     name: str
@@ -56,10 +59,20 @@ class Loss:
     slope: _Pointwise
     lipschitz: _Constant
     curvature: _Constant
+    weight: float = OF_LABELS
 
-    def quadratic(self, C: float) -> bool:
-        """Whether l(b) = l(a) + l'(a)(b - a) + (b - a)^2 for abs(a), abs(b) <= C where l'(a) is not zero."""
-        return self.name == "squared" or (self.name == "squared_hinge" and C <= 1.0)
+    @property
+    def bound(self) -> float:
+        """The default bound C of predictions of Newton learners: none for numbers."""
+        return MARGIN if self.task == "classification" else math.inf
+
+    def slope_weight(self, C: float) -> float:
+        """The default eta of Newton steps for `growth`: infinite, for the second derivative, where that is exact.
+
+        That is where l(b) = l(a) + l'(a)(b - a) + (b - a)^2 for abs(a), abs(b) <= C and l'(a) not zero.
+        """
+        is_quadratic = self.name == "squared" or (self.name == "squared_hinge" and C <= 1.0)
+        return math.inf if is_quadratic else self.weight
 
     def step_weight(self, C: float, t: int) -> float:
         """eta_t of online Newton steps: sigma, or 1/(L C sqrt t) where sigma is zero (t = 1, 2, ...)."""
@@ -155,7 +168,7 @@ LOSSES: dict[str, Loss] = {
             _squared_hinge_lipschitz,
             _squared_hinge_curvature,
         ),
-        Loss("absolute", "regression", ABSOLUTE, _absolute, _absolute_slope, _one, _zero),
+        Loss("absolute", "regression", ABSOLUTE, _absolute, _absolute_slope, _one, _zero, OF_NUMBERS),
     )
 }
 """The losses by name."""

@@ -7,7 +7,6 @@
 | inverse | (k, k)   | -     | A^-1 of the online Newton steps                                                |
 """
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -30,8 +29,6 @@ __all__ = ["FORKS", "SkeGD"]
 DECOMPOSITIONS = ("eigen", "exact")
 #: Largest size of a sketch in multiples of the number of points; a larger one would save no time.
 LARGEST_SKETCH = 4
-#: The weight of squared slopes in the paper's experiments, for all losses.
-PAPERS_CURVATURE = 0.5
 
 
 @dataclass(kw_only=True, eq=False)
@@ -207,12 +204,12 @@ class FORKS(_Sketched):
             were cut off before it: later 93 to 98 % of the signs agree, with as many mistakes. The same holds for the
             paper's own update, TISVD (`benchmarks/paper_tables/tisvd.py`).
         alpha: the ridge of A, positive.
-        curvature: weight of the squared slopes in A; the paper has 0.5 for all losses. "exact" is the loss's second
+        curvature: weight of the squared slopes in A; the paper has 0.5 for all losses. "auto" is the loss's second
             derivative, 2, for losses that are quadratic between the bounds of predictions, "squared" and, with a clip
-            of at most 1, "squared_hinge"; for others it is 0.5. With 0.5 the squared loss diverges where alpha is
-            small: the first step is 1/alpha times the slope, and nothing bounds it.
-        clip: bound C of the predictions; None for 1 with labels, for three standard deviations with standardised
-            numbers, and for none with others.
+            of at most 1, "squared_hinge"; for others it is 1/4 with labels and 1/2 with numbers. With 0.5 the squared
+            loss diverges where alpha is small: the first step is 1/alpha times the slope, and nothing bounds it.
+        clip: bound C of the predictions, for regression in standard deviations of the targets with `scale=True`,
+            otherwise in their units; None for 4 with labels, and for none with numbers.
         seed: of the sketches.
         kernel, lengthscale, scale: see `OnlineLearner`.
 
@@ -234,9 +231,9 @@ class FORKS(_Sketched):
 
     loss: str = "squared_hinge"
     alpha: float = 1.0
-    curvature: float | Literal["exact"] = "exact"
+    curvature: float | Literal["auto"] = "auto"
     clip: float | None = None
-    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01, "curvature": 0.5}
+    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01, "clip": 1.0, "curvature": 0.5}
     _CLIPS: ClassVar[bool] = True
 
     def _check(self, d: int) -> None:
@@ -245,23 +242,17 @@ class FORKS(_Sketched):
         self._curvature = self._clip = None
         if not isinstance(self.curvature, str):
             self._curvature = check_number("curvature", self.curvature, 0.0, "a weight >= 0")
-        elif self.curvature != "exact":
-            raise ArgumentError(f'curvature: expected a weight >= 0, or "exact", got {self.curvature!r}.')
+        elif self.curvature != "auto":
+            raise ArgumentError(f'curvature: expected a weight >= 0, or "auto", got {self.curvature!r}.')
         if self.clip is not None:
             self._clip = check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
 
     def _bound(self) -> float:
-        if self._clip is not None:
-            return self._clip
-        if self._loss.task == "classification":
-            return 1.0
-        return 3.0 if self.scale else np.inf
+        return self._loss.bound if self._clip is None else self._clip
 
     def _slope_weight(self) -> float:
         """The weight of squared slopes in A; infinite for the loss's second derivative."""
-        if self._curvature is not None:
-            return self._curvature
-        return math.inf if self._loss.quadratic(self._bound()) else PAPERS_CURVATURE
+        return self._loss.slope_weight(self._bound()) if self._curvature is None else self._curvature
 
     def _switch(self, points: Array, a: Array) -> Indices:
         chosen = super()._switch(points, a)

@@ -1,7 +1,8 @@
 """KONS against the online Newton step written out in the feature space of a polynomial kernel."""
 
+import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,18 +34,28 @@ def targets(loss: str) -> np.ndarray:
 
 
 def explicit(
-    loss: str, C: float, eta: float | str | None, entered: np.ndarray | None = None, alpha: float = 1.0
+    loss: str,
+    C: float,
+    eta: float | str | Callable[[int], float] | None,
+    entered: np.ndarray | None = None,
+    alpha: float = 1.0,
+    repeats: int = 1,
 ) -> np.ndarray:
     """The online Newton step with dense matrices; rows that did not enter leave A as it is."""
-    Z, y, rule = features(X), targets(loss), get_loss(loss)
-    A, u, out = alpha * np.eye(Z.shape[1]), np.zeros(Z.shape[1]), np.empty(N)
+    Z, y, rule = np.tile(features(X), (repeats, 1)), np.tile(targets(loss), repeats), get_loss(loss)
+    A, u, out = alpha * np.eye(Z.shape[1]), np.zeros(Z.shape[1]), np.empty(len(Z))
     for t, z in enumerate(Z):
         v = np.linalg.solve(A, z)
         out[t] = np.clip(z @ u, -C, C)
         g = float(rule.slope(y[t : t + 1], out[t : t + 1])[0])
         w = u - (z @ u - out[t]) / (z @ v) * v
         if entered is None or entered[t]:
-            weight = 2.0 * (g != 0.0) if eta == "exact" else (eta or rule.step_weight(C, t + 1)) * g * g
+            if eta == "auto":
+                weight = 2.0 * (g != 0.0)
+            elif callable(eta):
+                weight = eta(t + 1) * g * g
+            else:
+                weight = (eta or rule.step_weight(C, t + 1)) * g * g
             A = A + weight * np.outer(z, z)
         u = w - np.linalg.solve(A, g * z)
     return out
@@ -59,22 +70,34 @@ def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, 
 
 
 @pytest.mark.parametrize(("loss", "C"), [("squared", 0.5), ("squared_hinge", 1.0), ("squared_hinge", 0.7)])
-def test_exact_weights_are_second_derivatives_of_losses_that_are_quadratic(loss: str, C: float) -> None:
-    model = KONS.paper(loss=loss, kernel=polynomial, clip=C, curvature="exact")
+def test_default_weights_are_second_derivatives_of_losses_that_are_quadratic(loss: str, C: float) -> None:
+    model = KONS.paper(loss=loss, kernel=polynomial, clip=C, curvature="auto")
     predictions = model.progressive(X, targets(loss), decision=True)
-    np.testing.assert_allclose(predictions, explicit(loss, C, "exact"), atol=1e-11)
+    np.testing.assert_allclose(predictions, explicit(loss, C, "auto"), atol=1e-11)
 
 
-@pytest.mark.parametrize(("loss", "C"), [("squared_hinge", 1.5), ("logistic", 1.0), ("hinge", 1.0), ("absolute", 1.0)])
-def test_exact_weights_of_other_losses_are_those_of_the_paper(loss: str, C: float) -> None:
-    y = targets(loss)
-    exact = KONS.paper(loss=loss, clip=C, curvature="exact").progressive(X, y, decision=True)
-    np.testing.assert_array_equal(exact, KONS.paper(loss=loss, clip=C).progressive(X, y, decision=True))
+@pytest.mark.parametrize(
+    ("loss", "C", "eta"),
+    [("squared_hinge", 1.5, 0.25), ("logistic", 1.0, 0.25), ("hinge", 1.0, 0.25), ("absolute", 1.0, 0.5)],
+)
+def test_default_weights_of_other_losses_are_constant_and_fall_after_400_rows(loss: str, C: float, eta: float) -> None:
+    model = KONS.paper(loss=loss, kernel=polynomial, clip=C, curvature="auto")
+    expected = explicit(loss, C, lambda t: eta if t <= 400 else 20.0 * eta / t**0.5, repeats=3)
+    predictions = np.concatenate([model.progressive(X, targets(loss), decision=True) for _ in range(3)])
+    np.testing.assert_allclose(predictions, expected, atol=1e-11)
+
+
+def test_margins_of_labels_are_bounded_by_4_and_numbers_not_at_all() -> None:
+    for loss in LOSSES:
+        C = 4.0 if get_loss(loss).task == "classification" else math.inf
+        with_default = KONS(loss=loss).progressive(X, 30.0 * targets(loss), decision=C == 4.0)
+        given = KONS(loss=loss, clip=min(C, 1e6)).progressive(X, 30.0 * targets(loss), decision=C == 4.0)
+        np.testing.assert_array_equal(with_default, given)
 
 
 @pytest.mark.parametrize("C", [None, 100.0])
 def test_squared_loss_with_exact_weights_and_no_clipping_is_ridge_regression(C: float | None) -> None:
-    newton = KONS.paper(loss="squared", curvature="exact", alpha=0.3, clip=C).progressive(X, NUMBERS)
+    newton = KONS.paper(loss="squared", curvature="auto", alpha=0.3, clip=C).progressive(X, NUMBERS)
     # sum (y - f)^2 + alpha |f|^2 / 2, since l'' = 2; 1e-12 was seen.
     np.testing.assert_allclose(newton, OnlineKRR.paper(lam=0.15).progressive(X, NUMBERS), atol=1e-10)
 
@@ -88,11 +111,11 @@ def test_bound_of_predictions_is_in_standard_deviations_of_the_first_targets() -
         assert p.max() == pytest.approx(first.mean() + C * first.std(), rel=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"loss": "squared", "curvature": None}], ids=str)
-def test_losses_that_need_a_bound_of_targets_ask_for_it_where_their_units_are_unknown(options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=r"^clip: expected a bound on predictions in units of the targets"):
-        KONS(scale=False, **options).fit(X, NUMBERS)
-    assert KONS(**options).fit(X, NUMBERS).n_rounds_ == N
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_weights_of_the_papers_ask_for_a_bound_of_targets(loss: str) -> None:
+    with pytest.raises(ArgumentError, match=r"^clip: expected a bound on predictions, since the weight of slopes"):
+        KONS(loss=loss, curvature=None).fit(X, NUMBERS)
+    assert KONS(loss=loss, curvature=None, clip=3.0).fit(X, NUMBERS).n_rounds_ == N
 
 
 def test_bound_of_regret_without_a_bound_of_predictions_holds() -> None:
@@ -181,8 +204,8 @@ def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
 
 REGRETS = [
     *sweep(LOSSES, [1.0, 0.2], [None], range(3)),
-    ("squared", 1.0, "exact", 0),
-    ("squared_hinge", 0.2, "exact", 0),
+    ("squared", 1.0, "auto", 0),
+    ("squared_hinge", 0.2, "auto", 0),
 ]
 
 

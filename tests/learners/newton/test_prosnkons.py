@@ -44,7 +44,7 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
             w = u - (z @ u - out[t]) / (z @ v) * v
             weight = (
                 (model.curvature or rule.step_weight(C, t + 1)) * g * g
-                if model.curvature != "exact"
+                if model.curvature != "auto"
                 else 2.0 * (g != 0.0)
             )
             A = A + weight * np.outer(z, z)
@@ -71,7 +71,7 @@ def test_predictions_are_those_of_the_algorithm_written_out(loss: str, length: f
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_dictionary": 20}, {"curvature": 1 / 16, "kors_ridge": 3.0}, {"curvature": "exact"}]
+    "options", [{"max_dictionary": 20}, {"curvature": 1 / 16, "kors_ridge": 3.0}, {"curvature": "auto"}]
 )
 def test_options_do_what_they_say(options: dict[str, object]) -> None:
     model = ProsNKONS.paper(**options)  # type: ignore[arg-type]

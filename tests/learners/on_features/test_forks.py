@@ -86,7 +86,7 @@ class Literal:
             w = w - (z @ w - np.sign(z @ w) * C) / (z @ v) * v
         p[t] = np.clip(z @ w, -C, C)
         g = self.slope(t, p[t]) * z
-        A = A + (2.0 * np.outer(z, z) if self.learner.curvature == "exact" else self.learner.curvature * np.outer(g, g))
+        A = A + (2.0 * np.outer(z, z) if self.learner.curvature == "auto" else self.learner.curvature * np.outer(g, g))
         return w - np.linalg.solve(A, g), A
 
 
@@ -116,10 +116,20 @@ def test_learner_follows_the_formulas(kind: type[FORKS | SkeGD], loss: str, kern
 def test_exact_weights_of_the_squared_loss_are_its_second_derivative() -> None:
     X, y = normal_rows(300)
     options = {"budget": B, "rank": 4, "blocks": 2, "refresh_every": RHO, "lengthscale": LENGTH, "seed": 1}
-    learner = FORKS.paper(loss="squared", curvature="exact", decomposition="exact", **options)
+    learner = FORKS.paper(loss="squared", curvature="auto", clip=1e6, decomposition="exact", **options)
     p = margins(learner, X, y)
     K = rbf(3, LENGTH)(torch.tensor(X), torch.tensor(X)).numpy()
     np.testing.assert_allclose(p, Literal(learner, K, y).run(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "given"), [("hinge", {"curvature": 0.25, "clip": 4.0}), ("absolute", {"curvature": 0.5, "clip": 1e6})]
+)
+def test_default_weights_and_bounds_are_those_of_the_other_newton_learners(loss: str, given: dict[str, float]) -> None:
+    X, y = normal_rows(300)
+    values = y if loss == "hinge" else 30.0 * X[:, 0] ** 3
+    p, expected = (FORKS(loss=loss, budget=B, **options).progressive(X, values) for options in ({}, given))
+    np.testing.assert_array_equal(p, expected)
 
 
 def test_squared_loss_is_learnt_with_a_small_ridge() -> None:
