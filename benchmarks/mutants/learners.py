@@ -29,10 +29,17 @@ LEARNERS = (
         SEVERAL,
     ),
     Fault(
-        "the squared loss is clipped",
+        "predictions of numbers are clipped",
+        "learners/numerics/losses.py",
+        'return MARGIN if self.task == "classification" else math.inf',
+        'return MARGIN if self.task == "classification" else 3.0',
+        KONS,
+    ),
+    Fault(
+        "weights of slopes do not fall",
         "learners/newton/newton.py",
-        "            return math.inf\n        if self.scale:",
-        "            return 0.5\n        if self.scale:",
+        "(eta if eta == math.inf else sigma), FALL * eta",
+        "(eta if eta == math.inf else sigma), math.inf",
         KONS,
     ),
     Fault(
