@@ -96,7 +96,7 @@ def test_margins_of_labels_are_bounded_by_4_and_numbers_not_at_all() -> None:
         np.testing.assert_array_equal(p, KONS(loss=loss, clip=C).progressive(X, y, decision=C == 4.0))
         if C > 4.0:
             first = y[:128]
-            assert (p.max() - first.mean()) / first.std() > 4.0
+            assert np.abs(p - first.mean()).max() > 3.2 * first.std()
 
 
 @pytest.mark.parametrize("C", [None, 100.0])
