@@ -3,12 +3,17 @@
 The features are those of the first row. One that a later row lacks is taken for its mean so far, and one that is new is
 ignored, with a warning the first time, since a kernel needs rows of one length. So the first row has to have all of
 them: encoders need their categories, `OneHotEncoder(categories={"shop": {"a", "b"}})`.
+
+Rows may also come in data frames, for `learn_many` and its like, with the same result as row by row, and faster. An
+empty cell (NaN, None) of a frame is a feature that the row lacks.
 """
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
@@ -16,9 +21,13 @@ from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
 with extra("river"):
     from river import base
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["RiverClassifier", "RiverRegressor"]
 
 Row = dict[Hashable, Any]
+Table = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 class _Wrapped:
@@ -46,14 +55,47 @@ class _Wrapped:
         self._n += 1
         n, old = self._n, self._means
         self._means = {name: (m := old.get(name, 0.0)) + (float(v) / n - m / n) for name, v in row.items()}
-        if not self._warned and not x.keys() <= self._means.keys():
+        self._warn_of_new(x)
+
+    def learn_many(self, X: "pd.DataFrame", y: "pd.Series[Any]") -> None:
+        """Learn the rows of a frame with the targets `y`, in their order; if they are refused, nothing is learnt.
+
+        The errors are those of `OnlineLearner.partial_fit`, and an `ArgumentError` where the first row of all lacks a
+        feature.
+
+        Warns:
+            UserWarning: as `learn_one`.
+        """
+        if not len(X):
+            return
+        rows = _numbers(X, list(self._means) or sorted(X.columns, key=str))
+        if not self._n and np.isnan(rows[0]).any():
+            lacking = [name for name, value in zip(sorted(X.columns, key=str), rows[0], strict=True) if np.isnan(value)]
+            raise ArgumentError(f"X: expected all features in the first row, got none for {_some(lacking)}.")
+        n, means = self._n, np.array(list(self._means.values()) or [0.0] * rows.shape[1])
+        for row in rows:
+            n += 1
+            row[:] = np.where(np.isnan(row), means, row)
+            means = means + (row / n - means / n)
+        self._taught.partial_fit(rows, np.asarray(y))
+        names = list(self._means) or sorted(X.columns, key=str)
+        self._n, self._means = n, dict(zip(names, means.tolist(), strict=True))
+        self._warn_of_new(X.columns)
+
+    def _table(self, X: "pd.DataFrame") -> Table:
+        """The rows `(n, d)` of a frame, with means for what is missing, to be predicted."""
+        rows = _numbers(X, list(self._means))
+        return np.where(np.isnan(rows), list(self._means.values()), rows)
+
+    def _warn_of_new(self, names: Iterable[Hashable]) -> None:
+        new = [] if self._warned else [name for name in names if name not in self._means]
+        if new:
             self._warned = True
-            new = [name for name in x if name not in self._means]
             warnings.warn(
-                f"x: features that the first row had not are ignored, here {', '.join(map(repr, new[:3]))}"
-                f"{', ...' if len(new) > 3 else ''}; give the first row all of them, for OneHotEncoder by categories=.",
+                f"x: features that the first row had not are ignored, here {_some(new)}; give the first row all of "
+                "them, for OneHotEncoder by categories=.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def _row(self, x: Row) -> Row:
@@ -84,6 +126,36 @@ def _of_numbers(method: Callable[..., Any], row: Row, *y: Any) -> Any:
         ) from error
 
 
+def _some(names: list[Hashable]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+
+
+def _numbers(X: "pd.DataFrame", names: list[Hashable]) -> Table:
+    """The columns of a frame with these names, `(n, len(names))`; NaN where there is no value.
+
+    Raises:
+        ArgumentError: two columns with one name, or values that are not finite numbers.
+    """
+    if not X.columns.is_unique:
+        raise ArgumentError(f"X: expected different names of columns, got {_some(list(X.columns))}.")
+    out = np.full((len(X), len(names)), np.nan)
+    for j, name in enumerate(names):
+        if name in X.columns:
+            column = X[name].dropna()
+            bad = [value for value in column if not _is_finite(value)]
+            if bad:
+                raise ArgumentError(
+                    f"X: expected finite numbers, got {name!r}: {bad[0]!r}; put OneHotEncoder before the learner for "
+                    "categories, or leave such columns out."
+                )
+            out[:, j] = (
+                X[name]
+                .astype("float64" if len(column) == len(X) else "Float64")
+                .to_numpy(dtype=np.float64, na_value=np.nan)
+            )
+    return out
+
+
 def _is_finite(value: Any) -> bool:
     try:
         return math.isfinite(value)
@@ -91,7 +163,7 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-class RiverClassifier(_Wrapped, base.Classifier):
+class RiverClassifier(_Wrapped, base.MiniBatchClassifier):
     """A learner of labels, of two or more classes, as a classifier of river.
 
     Args:
@@ -127,8 +199,24 @@ class RiverClassifier(_Wrapped, base.Classifier):
         """The probability of each label seen; no label before the first row."""
         return _of_numbers(self._taught.predict_proba_one, self._row(x)) if self._n else {}
 
+    def predict_many(self, X: "pd.DataFrame") -> "pd.Series[Any]":
+        """The predicted labels of the rows of a frame; None before the first row."""
+        import pandas as pd
 
-class RiverRegressor(_Wrapped, base.Regressor):
+        if not self._n:
+            return pd.Series([None] * len(X), index=X.index, dtype=object)
+        return pd.Series(self._taught.predict(self._table(X)) if len(X) else [], index=X.index)
+
+    def predict_proba_many(self, X: "pd.DataFrame") -> "pd.DataFrame":
+        """The probabilities of the labels seen, a column each; no column before the first row."""
+        import pandas as pd
+
+        if not (self._n and len(X)):
+            return pd.DataFrame(index=X.index)
+        return pd.DataFrame(self._taught.predict_proba(self._table(X)), index=X.index, columns=self._taught.classes_)
+
+
+class RiverRegressor(_Wrapped, base.MiniBatchRegressor):
     """A learner of numbers as a regressor of river.
 
     Args:
@@ -155,3 +243,10 @@ class RiverRegressor(_Wrapped, base.Regressor):
     def predict_one(self, x: Row) -> float:
         """The predicted number; 0 before the first row."""
         return float(_of_numbers(self._taught.predict_one, self._row(x))) if self._n else 0.0
+
+    def predict_many(self, X: "pd.DataFrame") -> "pd.Series[Any]":
+        """The predicted numbers of the rows of a frame; 0 before the first row."""
+        import pandas as pd
+
+        values = self._taught.predict(self._table(X)) if self._n and len(X) else np.zeros(len(X))
+        return pd.Series(values, index=X.index)

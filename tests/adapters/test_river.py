@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("river")
@@ -194,3 +195,99 @@ def test_learner_that_was_given_is_not_changed() -> None:
 def test_learners_of_the_other_task_are_refused(wrapper: Any, learner: object) -> None:
     with pytest.raises(ArgumentTypeError, match=r"learner: expected one of bkbopt\.learners for"):
         wrapper(learner)
+
+
+# -- data frames -------------------------------------------------------------------------------------------------------
+
+
+def phishing(n: int) -> tuple[pd.DataFrame, pd.Series]:
+    rows = list(islice(datasets.Phishing(), n))
+    return pd.DataFrame([x for x, _ in rows], index=range(100, 100 + n)), pd.Series([y for _, y in rows])
+
+
+def test_frames_are_learnt_and_predicted_as_their_rows_are() -> None:
+    X, y = phishing(300)
+    many, one = RiverClassifier(FOGD()), RiverClassifier(FOGD())
+    for start in (0, 1, 150):
+        part = slice(start, {0: 1, 1: 150}.get(start, 300))
+        many.learn_many(X[part], y[part])
+    for x, label in zip(X.to_dict("records"), y, strict=True):
+        one.learn_one(x, label)
+    P = many.predict_proba_many(X)
+    assert P.index.equals(X.index)
+    assert list(P.columns) == [False, True]
+    assert P.to_dict("records") == [one.predict_proba_one(x) for x in X.to_dict("records")]
+    labels = many.predict_many(X)
+    assert labels.index.equals(X.index)
+    assert labels.tolist() == [one.predict_one(x) for x in X.to_dict("records")]
+
+
+def test_empty_cells_and_columns_that_are_missing_are_features_that_rows_lack() -> None:
+    X = pd.DataFrame({"a": [1.0, 2.0, math.nan, 4.0], "b": [0.0, 1.0, 5.0, None], "c": [1, 0, 1, 1]})
+    y = pd.Series([1.0, 2.0, 3.0, 4.0])
+    many, one = RiverRegressor(KernelAWV()), RiverRegressor(KernelAWV())
+    many.learn_many(X, y)
+    many.learn_many(X[["c"]], y)
+    rows = [{k: v for k, v in row.items() if not pd.isna(v)} for row in X.to_dict("records")]
+    for x, value in zip([*rows, *({"c": row["c"]} for row in rows)], [*y, *y], strict=True):
+        one.learn_one(x, value)
+    assert many._means == one._means
+    # One call computes the kernel matrix of several rows, which rounds differently.
+    assert many.predict_many(X[["a", "c"]]).tolist() == pytest.approx(
+        [one.predict_one({k: v for k, v in x.items() if k != "b"}) for x in rows], rel=1e-12
+    )
+
+
+def test_pipelines_of_frames_take_learners() -> None:
+    X, y = phishing(600)
+    model = compose.Pipeline(preprocessing.StandardScaler(), RiverClassifier(BPAS()))
+    for start in range(0, 500, 100):
+        model.learn_many(X[start : start + 100], y[start : start + 100])
+    assert np.mean(model.predict_many(X[500:]).to_numpy() == y[500:].to_numpy()) > 0.85
+
+
+def test_before_the_first_row_frames_have_no_predictions() -> None:
+    X, y = phishing(3)
+    model = RiverClassifier(BPAS())
+    model.learn_many(X[:0], y[:0])
+    assert model.predict_many(X).tolist() == [None, None, None]
+    assert model.predict_proba_many(X).shape == (3, 0)
+    assert RiverRegressor(KernelAWV()).predict_many(X).tolist() == [0.0, 0.0, 0.0]
+    model.learn_many(X, y)
+    assert len(model.predict_many(X[:0])) == len(model.predict_proba_many(X[:0])) == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (["red", 1.0], "'red'"),
+        ([1.0, math.inf], "inf"),
+        (["1.5", 2.0], "'1.5'"),
+        (pd.to_datetime(["2020", "2021"]), "T"),
+    ],
+)
+def test_columns_that_are_no_finite_numbers_are_named_and_nothing_is_learnt(column: Any, told: str) -> None:
+    model, frame = RiverRegressor(KernelAWV()), pd.DataFrame({"a": [1.0, 2.0], 7: [3, 4]})
+    model.learn_many(frame, pd.Series([0.0, 1.0]))
+    before = model.predict_many(frame).tolist()
+    bad = frame.assign(a=column)
+    for call in (model.predict_many, lambda X: model.learn_many(X, pd.Series([0.0, 1.0]))):
+        with pytest.raises(ArgumentError, match=rf"^X: expected finite numbers, got 'a': {told}.*OneHotEncoder"):
+            call(bad)
+    with pytest.raises(ArgumentError, match=r"^X: expected different names of columns"):
+        model.predict_many(pd.concat([frame, frame], axis=1))
+    with pytest.raises(ArgumentError, match=r"^y"):
+        model.learn_many(frame, pd.Series([0.0]))
+    assert model.predict_many(frame).tolist() == before
+
+
+def test_first_row_of_a_frame_has_all_features() -> None:
+    model = RiverRegressor(KernelAWV())
+    with pytest.raises(ArgumentError, match=r"^X: expected all features in the first row, got none for 'b'\.$"):
+        model.learn_many(pd.DataFrame({"a": [1.0], "b": [math.nan]}), pd.Series([0.0]))
+    model.learn_many(pd.DataFrame({"a": [1.0]}), pd.Series([0.0]))
+    with pytest.warns(
+        UserWarning, match=r"^x: features that the first row had not are ignored, here 'b'; give"
+    ) as told:
+        model.learn_many(pd.DataFrame({"a": [1.0], "b": [2.0]}), pd.Series([0.0]))
+    assert told[0].filename == __file__
