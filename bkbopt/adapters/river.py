@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
-from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
+from bkbopt.learners import BPAS, KOGD, PKAWV, OnlineLearner, get_loss
 
 with extra("river"):
     from river import base
@@ -248,5 +248,10 @@ class RiverRegressor(_Wrapped, base.MiniBatchRegressor):
         """The predicted numbers of the rows of a frame; 0 before the first row."""
         import pandas as pd
 
-        values = self._taught.predict(self._table(X)) if self._n and len(X) else np.zeros(len(X))
+        if not (self._n and len(X)):
+            return pd.Series(np.zeros(len(X)), index=X.index)
+        rows = self._table(X)
+        # The next row of PKAWV may become an inducing point before it is predicted.
+        is_different_alone = isinstance(self._taught, PKAWV)
+        values = [*map(self._taught.predict_one, rows)] if is_different_alone else self._taught.predict(rows)
         return pd.Series(values, index=X.index)
