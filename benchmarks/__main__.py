@@ -56,7 +56,7 @@ LIST: dict[str, dict[str, str]] = {
 }
 PROGRAMS: dict[str, str] = {name: module for programs in LIST.values() for name, module in programs.items()}
 #: What is run by itself only.
-TOOLS = ("ablation", "fault_table", "mutants.__main__", "readme_figure")
+TOOLS = ("ablation", "fault_table", "lab_tables", "mutants.__main__", "readme_figure")
 
 
 def run(name: str, quick: bool) -> None:
