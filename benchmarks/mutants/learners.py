@@ -78,6 +78,20 @@ LEARNERS = (
         STATES,
     ),
     Fault(
+        "a far value sets the unit of a column",
+        "learners/core/units.py",
+        "dominates = (spread > 0.0)",
+        "dominates = (spread < 0.0)",
+        UNITS,
+    ),
+    Fault(
+        "the unit of flags is a standard deviation",
+        "learners/core/units.py",
+        "s = np.where(2 * others < len(B), distance, sd)",
+        "s = sd.copy()",
+        UNITS,
+    ),
+    Fault(
         "units change after the first rows",
         "learners/core/units.py",
         "if self._X is None:\n            return None",

@@ -3,9 +3,9 @@
 | symbol   | shape  | units     | meaning                                                                       |
 | -------- | ------ | --------- | ----------------------------------------------------------------------------- |
 | X, y     | (n, d) | as given  | rows and, for a regression, targets                                           |
-| c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
+| c, s     | (d,)   | as X      | centre and unit of each column at the last mark, see below                    |
 | Z        | (n, d) | -         | (X - c) / s                                                                   |
-| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) / s_y                     |
+| c_y, s_y | -      | as y      | mean and standard deviation of targets; the learner gets (y - c_y) / s_y      |
 | l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z, times  |
 |          |        |           | the root of a half for labels                                                 |
 
@@ -14,6 +14,10 @@ and learns these rows again, in the new units. After the last mark the units are
 units of the first rows. The units depend only on the order of the rows, not on how they are divided into calls. After
 128 rows the learner equals, bit for bit, the one without units on the stream (X - c) / s, with all its guarantees.
 (With running means, support points would be in different units.)
+
+The centre is the mean and the unit the standard deviation. In a column that mostly has one value, such as a flag or a
+count, the unit is the root mean square distance of the other values from it, so that a rare value is not far from all
+rows. One value in 64 that is so far away that it dominates the standard deviation does not count for either.
 
 If s is 0, since a column has been constant, the first value that differs sets the unit. All rows learnt before have a
 zero there, so they need not be learnt again. The same holds for targets, since a learner of zeros predicts zero.
@@ -31,6 +35,8 @@ __all__ = ["FIRST_ROWS", "Units"]
 
 #: The last mark.
 FIRST_ROWS = 128
+#: A few values dominate a standard deviation if it is this many times that of the others.
+FAR = 30.0
 #: Squares of numbers up to this size, and sums of them, are finite.
 _FARTHEST = 1e150
 
@@ -73,14 +79,14 @@ class Units:
         self._X, self._y = (A, b) if n < FIRST_ROWS else (None, np.zeros(0))
         if n & (n - 1):  # no power of two
             return None
-        c, s = _centre_and_spread(A)
+        c, s, sd = _statistics(A)
         if self.standardise:
             self.c, self.s = c, s
+            sd = sd / np.where(s > 0.0, s, 1.0)
         if self.targets:
-            centre, spread = _centre_and_spread(b[:, None])
+            centre, _, spread = _statistics(b[:, None])
             self.c_y, self.s_y = float(centre[0]), float(spread[0])
-        seen = np.where(s > 0.0, 1.0, 0.0) if self.standardise else s
-        norm = math.hypot(*seen.tolist())  # without overflow of the squares
+        norm = math.hypot(*sd.tolist())  # without overflow of the squares
         self.lengthscale = self.width * min(norm, _FARTHEST) or 1.0
         return A, b
 
@@ -151,15 +157,29 @@ class Units:
             raise refused("the classes of the first rows", f"whole numbers below {codes}", "others")
 
 
-def _centre_and_spread(A: Array) -> tuple[Array, Array]:
-    """Means and standard deviations of the columns; 0 if constant up to rounding."""
+def _statistics(A: Array) -> tuple[Array, Array, Array]:
+    """Means, units and standard deviations of the columns; the latter two are 0 if all values are equal."""
     # Avoids overflow of squares of large numbers, and of sums of many.
     size = np.maximum(np.abs(A).max(0), np.finfo(float).tiny)
-    B = A / size
-    c = B.mean(0)
-    s = B.std(0)
-    s[(A[0] == A).all(0)] = 0.0
-    return np.where(s > 0.0, c * size, A[0]), s * size
+    B = _near(A / size)
+    c, sd = B.mean(0), B.std(0)
+    sd[(A[0] == A).all(0)] = 0.0
+    common = np.median(B, axis=0)  # if more than half of the values are equal it is one of them
+    others = np.count_nonzero(B != common, axis=0)
+    distance = np.sqrt(((B - common) ** 2).sum(0) / np.maximum(others, 1))
+    s = np.where(2 * others < len(B), distance, sd)
+    return np.where(sd > 0.0, c * size, A[0]), s * size, sd * size
+
+
+def _near(B: Array) -> Array:
+    """The columns with one value in 64, the farthest, replaced by the nearest other one where it dominates the spread."""
+    if len(B) < 8:
+        return B
+    order = np.argsort(np.abs(B - np.median(B, axis=0)), axis=0)
+    rest = np.take_along_axis(B, order[: -math.ceil(len(B) / 64)], axis=0)
+    spread = rest.std(0)
+    dominates = (spread > 0.0) & (FAR * spread < B.std(0))
+    return np.where(dominates, np.clip(B, rest.min(0), rest.max(0)), B)
 
 
 def _first(differences: Array) -> float:

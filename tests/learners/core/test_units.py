@@ -15,6 +15,7 @@ from tests.learners.streams import margins
 #: Columns whose sizes and places have nothing in common.
 RAW = X * np.array([1e-3, 1.0, 1e4]) + np.array([5.0, -1e3, 2e6])
 TARGETS = 1e5 + 300.0 * NUMBERS
+LABELS_OF_ZEROS = np.zeros(FIRST_ROWS)
 
 #: By default, but for budgets that fill up; products of blocks are rounded as they are cut in the last two only.
 EXACT = {"KOGD": KOGD, "BPAS": lambda: BPAS(budget=30), "FOGD": lambda: FOGD(frequencies=20)}
@@ -72,6 +73,45 @@ def test_lengthscale_without_scaling_is_the_size_of_the_cloud() -> None:
     same = KernelAWV.paper(lengthscale=spread).fit(X, NUMBERS)
     # The spread is rounded in another order.
     np.testing.assert_allclose(learner.predict(X), same.predict(X), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("at", [(40,), (7, 100)])
+def test_few_far_values_among_the_first_rows_do_not_set_the_units(at: tuple[int, ...]) -> None:
+    rows, y = X.copy(), NUMBERS.copy()
+    rows[list(at), 1], y[list(at)] = 1e9, -1e7
+    units = Units(3, standardise=True, targets=True)
+    units.store(rows[:FIRST_ROWS], y[:FIRST_ROWS])
+    others = np.delete(np.arange(FIRST_ROWS), at)
+    # A far value counts as the largest or the least of the others.
+    assert units.s[1] == pytest.approx(X[others, 1].std(), rel=0.1)
+    assert units.c[1] == pytest.approx(X[others, 1].mean(), abs=0.1 * X[:, 1].std())
+    assert units.s_y == pytest.approx(NUMBERS[others].std(), rel=0.1)
+    assert units.lengthscale == pytest.approx(np.sqrt(3.0), rel=1e-12)
+    learner = KernelAWV()
+    p = learner.progressive(np.delete(rows, at, axis=0)[:FIRST_ROWS], np.delete(y, at)[:FIRST_ROWS])
+    assert np.var(p[64:] - np.delete(y, at)[64:FIRST_ROWS]) < 0.5 * np.var(NUMBERS)
+
+
+def test_three_far_values_of_128_and_long_tails_count() -> None:
+    rows = X[:FIRST_ROWS].copy()
+    rows[[5, 50, 90], 1] = 1e9
+    rows[:, 2] = np.exp(3.0 * rows[:, 2])
+    units = Units(3, standardise=True, targets=False)
+    units.store(rows, LABELS_OF_ZEROS)
+    np.testing.assert_allclose(units.s, rows.std(0), rtol=1e-12)
+    np.testing.assert_allclose(units.c, rows.mean(0), rtol=1e-12)
+
+
+def test_unit_of_a_column_that_mostly_has_one_value_is_the_distance_of_the_others() -> None:
+    rows = np.zeros((FIRST_ROWS, 3))
+    rows[::10, 0] = 5.0
+    rows[3::40, 1] = [2.0, 4.0, 2.0, 4.0]
+    rows[:64, 2] = 7.0  # half of them: a standard deviation
+    units = Units(3, standardise=True, targets=False)
+    units.store(rows + 100.0, LABELS_OF_ZEROS)
+    np.testing.assert_allclose(units.s, [5.0, 10.0**0.5, 3.5], rtol=1e-12)
+    deviations = rows.std(0) / units.s
+    assert units.lengthscale == pytest.approx(np.linalg.norm(deviations), rel=1e-12)
 
 
 def test_units_of_columns_and_targets_change_no_prediction() -> None:
