@@ -165,14 +165,14 @@ def _statistics(A: Array) -> tuple[Array, Array, Array]:
     c, sd = B.mean(0), B.std(0)
     sd[(A[0] == A).all(0)] = 0.0
     common = np.median(B, axis=0)  # if more than half of the values are equal it is one of them
-    others = np.count_nonzero(B != common, axis=0)
+    others = np.count_nonzero(common != B, axis=0)
     distance = np.sqrt(((B - common) ** 2).sum(0) / np.maximum(others, 1))
     s = np.where(2 * others < len(B), distance, sd)
     return np.where(sd > 0.0, c * size, A[0]), s * size, sd * size
 
 
 def _near(B: Array) -> Array:
-    """The columns with one value in 64, the farthest, replaced by the nearest other one where it dominates the spread."""
+    """The columns, with the farthest value of 64 replaced by the nearest other one where it dominates the spread."""
     if len(B) < 8:
         return B
     order = np.argsort(np.abs(B - np.median(B, axis=0)), axis=0)
