@@ -68,17 +68,17 @@ class _Wrapped:
         """
         if not len(X):
             return
-        rows = _numbers(X, list(self._means) or sorted(X.columns, key=str))
-        if not self._n and np.isnan(rows[0]).any():
-            lacking = [name for name, value in zip(sorted(X.columns, key=str), rows[0], strict=True) if np.isnan(value)]
+        names = list(self._means) if self._n else sorted(X.columns, key=str)
+        rows = _numbers(X, names)
+        lacking = [name for name, value in zip(names, rows[0], strict=True) if np.isnan(value)]
+        if lacking and not self._n:
             raise ArgumentError(f"X: expected all features in the first row, got none for {_some(lacking)}.")
-        n, means = self._n, np.array(list(self._means.values()) or [0.0] * rows.shape[1])
+        n, means = self._n, np.array([self._means.get(name, 0.0) for name in names])
         for row in rows:
             n += 1
             row[:] = np.where(np.isnan(row), means, row)
             means = means + (row / n - means / n)
         self._taught.partial_fit(rows, np.asarray(y))
-        names = list(self._means) or sorted(X.columns, key=str)
         self._n, self._means = n, dict(zip(names, means.tolist(), strict=True))
         self._warn_of_new(X.columns)
 

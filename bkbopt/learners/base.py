@@ -48,7 +48,7 @@ class OnlineLearner(Algorithm):
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
         lengthscale: of the Gaussian, in units of the features; not used with another kernel. "scale" is the root of the
             sum of the features' variances, for labels of half that sum; with standardised features that is the root of
-            their number d, or of d / 2.
+            their number d, or of d / 2 (less where features mostly have one value).
         scale: whether features, and the targets of a regression, are standardised by the first 128 rows
             (`core/units.py`). If so, the kernel, a numeric lengthscale, bounds, regrets and features refer to these
             units.
