@@ -203,6 +203,7 @@ class KONS(NewtonLearner):
 
         (alpha |f|^2 + sum_s g_s^2 phi_s^T A_s^-1 phi_s + 4 C^2 sum_s (eta_s - sigma)^+ g_s^2) / 2, which is
         Proposition 1 of the paper without its superfluous factor of two. Regression targets must lie within [-C, C].
+        Without a bound C it is infinite, but for weights that are the second derivative.
 
         Raises:
             ArgumentError: `norm` is negative.
@@ -211,7 +212,7 @@ class KONS(NewtonLearner):
         self._need_rows()
         norm = check_number("norm", norm, 0.0, "a norm >= 0")
         newton, excess = self._bound
-        # Without a bound C, weights are exact and nothing exceeds the curvature.
+        # Weights that are the second derivative exceed nothing.
         return 0.5 * float(self._alpha * norm**2 + newton + (4.0 * self._C**2 * excess if excess else 0.0))
 
     def _stream(self, X: Array, y: Array) -> Array:

@@ -1,5 +1,6 @@
 """KONS against the online Newton step written out in the feature space of a polynomial kernel."""
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -228,6 +229,11 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, eta: str | None, 
     predictions = model.progressive(X, y, decision=True)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))
+
+
+def test_without_a_bound_of_predictions_regret_may_have_none() -> None:
+    assert KONS(loss="absolute").fit(X, NUMBERS).regret_bound(1.0) == math.inf
+    assert KONS(loss="squared").fit(X, NUMBERS).regret_bound(1.0) < math.inf
 
 
 def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None:
