@@ -80,10 +80,9 @@ class NewtonLearner(OnlineLearner):
             sigma, fall = (eta if eta == math.inf else sigma), FALL * eta
         elif self.curvature is not None:
             eta = check_number("curvature", self.curvature, 0.0, "a positive finite weight, or None", strict=True)
-        elif sigma > 0.0:
-            eta = sigma
         else:
-            eta, fall = math.inf, 1.0 / (self._loss.lipschitz(self._C) * self._C)
+            eta = self._loss.step_weight(self._C, 1)
+            fall = math.inf if sigma > 0.0 else eta
         self._rule = Rule(self._loss.code, self._C, self._alpha, eta, fall, sigma)
 
     def _bound_of_predictions(self) -> float:
