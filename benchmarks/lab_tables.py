@@ -1,7 +1,7 @@
-"""Search of real tables of chemistry and materials: bkbopt, BoTorch's SingleTaskGP, a random forest, random rows.
+"""Search of tables of chemistry and materials: bkbopt, BoTorch's SingleTaskGP, a random forest, random rows.
 
 Run it as `python -m benchmarks.lab_tables --data FOLDER`, where FOLDER has `dataset_NAME/config.json` and `data.csv` of
-Olympus (Häse et al. 2021; its repository has them in `src/olympus/datasets`). Each table is a pool, in another random
+Olympus (Häse et al. 2021; its repository has them in `src/olympus/datasets`), measured or computed. Each is a pool, in another random
 order for each seed, of which one row at a time is evaluated, none twice; several values of one row are averaged, of
 several measurements the first is taken. All begin with ten rows, ours of its start-up design, the others random.
 
