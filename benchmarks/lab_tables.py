@@ -1,9 +1,10 @@
 """Search of tables of chemistry and materials: bkbopt, BoTorch's SingleTaskGP, a random forest, random rows.
 
 Run it as `python -m benchmarks.lab_tables --data FOLDER`, where FOLDER has `dataset_NAME/config.json` and `data.csv` of
-Olympus (Häse et al. 2021; its repository has them in `src/olympus/datasets`), measured or computed. Each is a pool, in another random
-order for each seed, of which one row at a time is evaluated, none twice; several values of one row are averaged, of
-several measurements the first is taken. All begin with ten rows, ours of its start-up design, the others random.
+Olympus (Häse et al. 2021; its repository has them in `src/olympus/datasets`), measured or computed. Each is a pool, in
+another random order for each seed, of which one row at a time is evaluated, none twice; several values of one row are
+averaged, of several measurements the first is taken. All begin with ten rows, ours of its start-up design, the others
+random.
 
 - buchwald_a, suzuki_edbo (3,696 couplings), dye_lasers (3,458), redoxmers, mmli_opv (2,200), lnp3: two to five choices;
 - hplc, crossed_barrel, oer_plate_3496, oer_plate_3860, photo_wf3, photo_pce10: four to six numbers, some of mixtures.
